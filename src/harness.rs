@@ -183,7 +183,7 @@ fn outcome(report: &Report, id: &str) -> Result<Completion, Failed> {
     let results: Vec<&CaseResult> = report.results().filter(|result| result.case == id).collect();
     let verdict = results.iter().filter_map(|result| test_output::effective_verdict(result)).max();
     let fails = match report.options.fail_on {
-        FailOn::Must => verdict == Some(Verdict::Fail),
+        FailOn::Must | FailOn::Untested => verdict == Some(Verdict::Fail),
         FailOn::Should => matches!(verdict, Some(Verdict::Fail | Verdict::Warn)),
         FailOn::Never => false,
     };

@@ -35,6 +35,7 @@
 //!
 //! ```
 //! # use mcp_conformance::{Conclusion, Judge, Server, Settings};
+//! # #[cfg(feature = "http")] {
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
 //! # let url = format!("http://{}/mcp", listener.local_addr()?);
@@ -47,6 +48,7 @@
 //! let server = Server::http(url).header("X-Api-Key", "for-tests");
 //! let report = Judge::new(server).settings(settings).run_blocking()?;
 //! # assert_eq!(report.conclusion(), Conclusion::Passed, "{}", report.to_text());
+//! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -100,8 +102,18 @@
 //!
 //! # Features
 //!
-//! - `cli` (on by default): the program `mcp-conformance`. As a library, use `default-features = false`.
-//! - `harness`: cases as tests.
+//! Without any of them the crate judges servers over standard streams, in this process and behind byte streams.
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `cli` | yes | the program `mcp-conformance`; it includes `http` and `reports` |
+//! | `http` | yes | servers over HTTP; without it, judging one is the error [`HttpEndpointError::NotCompiled`] |
+//! | `reports` | yes | the formats HTML and `JUnit`: `report::Html` and `report::Junit` |
+//! | `proptest` | yes | `proptest::strategy::Strategy` for [`fuzz::Generator`] |
+//! | `harness` | no | cases as tests |
+//!
+//! A crate that uses only [`guided`] or `harness` needs `default-features = false`, and then compiles fewer than a
+//! hundred crates.
 //!
 //! # Design
 //!
@@ -111,22 +123,33 @@
 //! Judge -> Plan -> Case -> Session -> Transcript -> Verdict -> Event -> Report -> bytes
 //! ```
 //!
-//! Sending (`run`, `client`), judging (`check`) and rendering ([`report`]) never mix: a check is a pure function of a
-//! transcript, and a renderer cannot change a verdict.
+//! Sending (`run`, `campaign`, `session`, `client`), judging (`check`) and rendering ([`report`]) never mix: a check is
+//! a pure function of a transcript, and a renderer cannot change a verdict.
 
+mod baseline;
+mod campaign;
 mod case;
 mod check;
 mod client;
+mod context;
 pub mod event;
 pub mod fuzz;
 pub mod guided;
 #[cfg(feature = "harness")]
 pub mod harness;
+mod inventory;
+mod json_pointer;
 mod judge;
+mod line_diff;
+mod plan;
 pub mod reference;
 pub mod report;
 mod run;
+mod sequence;
+mod session;
+mod shard;
 pub mod spec;
+mod text;
 mod transcript;
 pub mod verdict;
 mod wire;
@@ -134,8 +157,8 @@ mod wire;
 pub use case::{LoadError, SelectError};
 pub use client::HttpEndpointError;
 pub use judge::{FuzzRevisions, FuzzSettings, HttpServer, Judge, JudgeError, Server, Settings};
-pub use report::{Conclusion, FailOn, Report};
-pub use run::{CallPolicy, Revisions, ServerCommand};
+pub use plan::{CallPolicy, Revisions, ServerCommand};
+pub use report::{Accept, Conclusion, FailOn, Report};
 pub use spec::Revision;
 pub use verdict::Verdict;
 
@@ -143,13 +166,16 @@ pub use verdict::Verdict;
 /// It may change in any version.
 #[doc(hidden)]
 pub mod internals {
+    pub mod baseline {
+        pub use crate::baseline::{Baseline, BaselineEntry, Change};
+    }
     pub mod case {
         pub use crate::case::{
-            Action, Answer, Baseline, BaselineEntry, Body, Case, CaseText, Change, ConnectionAssertion, Count, Counts,
-            Coverage, Delivery, Entry, Expected, ForEach, Hint, HintRequest, HttpCall, HttpKind, LazySchema, LoadError,
-            Meta, Passive, PathPattern, Placeholder, Process, RawLine, Reason, Rule, SavedPointers, SelectError,
-            SelectedCases, Selection, Shard, Shutdown, Source, Step, Trust, ValueRule, Watch, WatchKind, find, load,
-            load_hints, parse_cases, parse_hints, read_embedded, reasons,
+            Action, Answer, Body, Case, CaseText, ConnectionAssertion, Count, Counts, Coverage, Delivery, Entry,
+            Expected, ForEach, Hint, HintRequest, HttpCall, HttpKind, LazySchema, LoadError, Meta, Passive,
+            PathPattern, Placeholder, Process, RawLine, Reason, Rule, SavedPointers, SelectError, SelectedCases,
+            Selection, Shutdown, Source, Step, Trust, ValueRule, Watch, WatchKind, find, load, load_hints,
+            not_observable, parse_cases, parse_hints, read_embedded, reason_in_detail, reasons,
         };
     }
     pub mod check {
@@ -158,16 +184,22 @@ pub mod internals {
         };
     }
     pub mod client {
-        pub use crate::client::{HttpEndpoint, HttpEndpointError, adopt_orphans, end_every_process, headers};
+        pub use crate::client::{FurtherTokens, HttpEndpoint, HttpEndpointError, InProcessServer, headers};
     }
     pub mod judge {
-        pub use crate::judge::{load_cases, plan, report_options, select_cases};
+        pub use crate::judge::{
+            block_on_and_end_processes, load_cases, plan, plan_of_selected, report_options, select_cases,
+        };
     }
     pub mod run {
+        pub use crate::case::{Regression, RegressionError};
+        pub use crate::context::Stop;
+        pub use crate::plan::{CallPolicy, HttpTarget, Launcher, Plan, Revisions};
         pub use crate::run::{
-            CallPolicy, DiscoveredHint, DiscoveredHints, HttpTarget, Launcher, Plan, Regression, RegressionError,
-            Revisions, Stop, discover_hints, run,
+            DiscoveredHint, DiscoveredHints, RecordingError, RecordingPlan, StreamRecording, Writer, discover_hints,
+            installed_packages, judge_recording, run,
         };
+        pub use crate::transcript::{LineError, MAX_LINE_BYTES, SavedTranscript, TranscriptReader};
     }
     pub mod transcript {
         pub use crate::transcript::{Entry, Event, SessionParameters, ShutdownStep, StepId, Transcript};

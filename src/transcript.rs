@@ -3,115 +3,30 @@
 //! Also pairs requests with responses, so that a check needs nothing but a transcript. Judges nothing.
 
 mod challenge;
+mod entry;
 mod http;
+mod message_summary;
+mod saved;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
-pub(crate) use self::http::{
-    HttpEnd, HttpExchange, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize, without_rate_limited,
-};
-use crate::wire::{Frame, Id, MessageKind, same_id, same_id_loosely};
-
-/// The step of a case for which an entry was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StepId {
-    /// The run of the case's steps, counted over the whole test run.
-    pub execution: usize,
-    /// The position of the step within its case.
-    pub step: usize,
-}
-
-/// The step at which the server ended while it was shut down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShutdownStep {
-    /// The process had ended before the shutdown began.
-    AlreadyExited,
-    /// It ended after its standard input was closed.
-    StdinClosed,
-    /// It ended after SIGTERM.
-    Sigterm,
-    /// Its process group had to be killed.
-    Sigkill,
-    /// It keeps running: over HTTP only the session was ended.
-    Disconnected,
-}
-
-/// Something that happened on a connection.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A line that the client sent.
-    Sent {
-        /// The line.
-        frame: Frame,
-        /// The step that it belongs to; none for messages that the session itself sends.
-        step_id: Option<StepId>,
-    },
-    /// A line that the server wrote to its standard output.
-    Received(Frame),
-    /// Text that the server wrote to its standard error.
-    Stderr(String),
-    /// The client made an HTTP request.
-    HttpRequest(HttpRequest),
-    /// The head of an HTTP response: status and headers.
-    HttpHead(HttpHead),
-    /// The end of an HTTP response.
-    HttpEnd(Box<HttpEnd>),
-    /// A wait that timed out.
-    TimedOut {
-        /// How long the client waited.
-        waited: Duration,
-    },
-    /// The server closed its standard output.
-    Closed,
-    /// The process ended.
-    Exited {
-        /// The exit status as text, such as `exit status: 1`.
-        status: String,
-    },
-    /// The server wrote more than a transcript keeps; the rest was dropped.
-    Overflow,
-    /// The client shut the server down.
-    Shutdown {
-        /// The step at which the server ended.
-        step: ShutdownStep,
-        /// The time from closing the server's standard input to its end, as far as the client waited.
-        duration: Duration,
-    },
-}
-
-/// An event with its time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    /// Time since the connection was opened.
-    pub at: Duration,
-    /// What happened.
-    pub event: Event,
-}
-
-impl Entry {
-    /// The JSON value that was received, if this entry is a received line.
-    #[must_use]
-    pub fn received(&self) -> Option<&Value> {
-        match &self.event {
-            Event::Received(frame) => frame.json(),
-            _ => None,
-        }
-    }
-
-    /// The JSON value that was sent, if this entry is a sent line.
-    #[must_use]
-    pub fn sent(&self) -> Option<&Value> {
-        match &self.event {
-            Event::Sent { frame, .. } => frame.json(),
-            _ => None,
-        }
-    }
-}
+#[cfg(feature = "http")]
+pub(crate) use self::entry::SseEventSummary;
+pub use self::entry::{Entry, Event, ShutdownStep, StepId};
+pub(crate) use self::entry::{HttpEnd, HttpHead, HttpRequest};
+#[cfg(feature = "http")]
+pub(crate) use self::http::exchange_to_json;
+pub(crate) use self::http::{HttpExchange, without_rate_limited};
+#[cfg(feature = "http")]
+pub(crate) use self::message_summary::summarize;
+pub(crate) use self::saved::SavedConnection;
+pub(crate) use self::saved::{ConnectionWriter, Mask, judged_line, opened_line};
+pub use self::saved::{LineError, MAX_LINE_BYTES, SavedTranscript, TranscriptReader};
+pub(crate) use crate::wire::messages;
+use crate::wire::{Id, MessageKind, id_of, same_id, same_id_loosely};
 
 /// What client and server agreed on when the connection was opened.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -179,7 +94,7 @@ impl Transcript {
         for (position, entry) in self.entries.iter().enumerate() {
             if let Some(value) = entry.sent() {
                 for request in messages(value).filter(|message| expects_response(message)) {
-                    by_id.entry(IdKey::of(id_of(request))).or_default().push(exchanges.len());
+                    by_id.entry(IdKey::of(own_id(request))).or_default().push(exchanges.len());
                     exchanges.push(Exchange { sent: position, request, responses: Vec::new(), has_altered_id: false });
                 }
             } else if let Some(value) = entry.received() {
@@ -206,7 +121,7 @@ impl Transcript {
                             && carried.is_none_or(|at| at == exchange.sent)
                             && !allows_null_id_response(&self.entries[..exchange.sent])
                     } else {
-                        same_id_loosely(id_of(exchange.request), id)
+                        same_id_loosely(own_id(exchange.request), id)
                     }
                 });
             if let Some(exchange) = open {
@@ -252,6 +167,46 @@ impl Transcript {
         requests
     }
 
+    /// Whether the client answered a request of the server with an error between two positions. The error by which the
+    /// server then answers the client may be that one, relayed.
+    #[must_use]
+    pub fn has_client_error(&self, from: usize, to: usize) -> bool {
+        let between = || self.entries.iter().take(to).skip(from + 1);
+        let requested = |id: &Id| {
+            between().filter_map(|entry| entry.received()).flat_map(messages).any(
+                |message| matches!(MessageKind::of(message), MessageKind::Request { id: own, .. } if same_id(own, id)),
+            )
+        };
+        between().filter_map(|entry| entry.sent()).flat_map(messages).any(|message| {
+            message.get("error").is_some()
+                && matches!(MessageKind::of(message), MessageKind::Response { id: Some(id) } if requested(id))
+        })
+    }
+
+    /// Whether a message at this position is in the body of a response with an HTTP error status. For a notification or
+    /// a response, the transport permits such a body with an error without an id: it refuses the message, and is no
+    /// response to it.
+    #[must_use]
+    pub fn is_rejected_by_status(&self, position: usize) -> bool {
+        let Some(Event::HttpEnd(end)) = self.entries.get(position + 1).map(|entry| &entry.event) else { return false };
+        self.entries[..position].iter().rev().any(
+            |entry| matches!(&entry.event, Event::HttpHead(head) if head.number == end.number && head.status >= 400),
+        )
+    }
+
+    /// The position of the message that the client sent in an HTTP request, if the message at a position is the body of
+    /// the response to it: a message without an id can then belong to no other.
+    #[must_use]
+    pub fn request_of_body(&self, position: usize) -> Option<usize> {
+        let Event::HttpEnd(end) = &self.entries.get(position + 1)?.event else { return None };
+        end.message.as_ref()?;
+        let carried = self.entries[..position].iter().rev().find_map(|entry| match &entry.event {
+            Event::HttpRequest(request) if request.number == end.number => request.carries.as_ref(),
+            _ => None,
+        })?;
+        self.entries[..position].iter().rposition(|entry| Arc::ptr_eq(entry, carried))
+    }
+
     /// The responses that belong to no request of the client, with their positions.
     #[must_use]
     pub fn unmatched_responses(&self) -> Vec<(usize, &Value)> {
@@ -295,6 +250,7 @@ pub(crate) fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
         _ => None,
     });
     sent.take(LAST).any(|frame| match frame.json() {
+        Some(_) if frame.has_lone_surrogate() => true,
         Some(value) => match MessageKind::of(value) {
             MessageKind::Request { id, .. } => {
                 !(id.is_string() || id.is_i64() || id.is_u64())
@@ -334,28 +290,20 @@ fn assign_response<'a>(
     response: &'a Value,
     id: &Id,
 ) -> bool {
-    let mut same = keyed.iter().copied().filter(|at| same_id(id_of(exchanges[*at].request), id));
+    let mut same = keyed.iter().copied().filter(|at| same_id(own_id(exchanges[*at].request), id));
     let open = same.clone().find(|at| exchanges[*at].responses.is_empty());
     let Some(at) = open.or_else(|| same.next_back()) else { return false };
     exchanges[at].responses.push((position, response));
     true
 }
 
-fn id_of(request: &Value) -> &Id {
-    request.get("id").unwrap_or(&Value::Null)
+fn own_id(request: &Value) -> &Id {
+    id_of(request).unwrap_or(&Value::Null)
 }
 
 /// Whether a message of the client, well-formed or not, has an id that a response could repeat.
 fn expects_response(message: &Value) -> bool {
-    message.get("id").is_some() && message.get("result").is_none() && message.get("error").is_none()
-}
-
-/// The messages of a line: the elements of a batch, or the value itself.
-pub(crate) fn messages(value: &Value) -> impl Iterator<Item = &Value> {
-    match value {
-        Value::Array(items) => items.iter(),
-        other => std::slice::from_ref(other).iter(),
-    }
+    id_of(message).is_some() && message.get("result").is_none() && message.get("error").is_none()
 }
 
 /// Whether a result asks the client for input instead of completing the request.
@@ -372,7 +320,10 @@ pub(crate) fn input_requests(result: &Value) -> impl Iterator<Item = (&str, &Val
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::wire::Frame;
     use serde_json::json;
 
     fn transcript(events: &[(bool, Value)]) -> Transcript {
@@ -415,6 +366,30 @@ mod tests {
         let answered: Vec<usize> = record.exchanges().iter().map(|exchange| exchange.responses.len()).collect();
         assert_eq!(answered, [1, 0, 1]);
         assert!(record.exchanges().iter().all(|exchange| !exchange.has_altered_id));
+    }
+
+    #[test]
+    fn the_body_of_an_http_response_belongs_to_the_message_in_its_request() {
+        let mut record = transcript(&[
+            (true, json!([])),
+            (true, json!([{"id": 1, "method": "a"}, {}])),
+            (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
+        ]);
+        assert_eq!(record.request_of_body(2), None, "without HTTP");
+        let entry = |event: Event| Arc::new(Entry { at: Duration::ZERO, event });
+        let end = |message: Option<Value>| {
+            entry(Event::HttpEnd(Box::new(HttpEnd { number: 1, message, ..HttpEnd::default() })))
+        };
+        record.entries.push(end(Some(json!({}))));
+        for (number, at) in [(1, 1), (0, 0)] {
+            let carries = Some(Arc::clone(&record.entries[at]));
+            let request = HttpRequest { number, carries, ..HttpRequest::default() };
+            record.entries.insert(at + 1, entry(Event::HttpRequest(request)));
+        }
+        assert_eq!(record.request_of_body(4), Some(2));
+        // The end of a stream is not that of a body.
+        record.entries[5] = end(None);
+        assert_eq!(record.request_of_body(4), None);
     }
 
     #[test]

@@ -1,8 +1,66 @@
 //! Verdicts and findings.
 //!
 //! The types are serialized as in the JSON report.
+//!
+//! # Examples
+//!
+//! ```
+//! use mcp_conformance::reference::Fault;
+//! use mcp_conformance::verdict::{Confirmation, Direction, Evidence, Finding, Totals, Verdict};
+//! use mcp_conformance::{Judge, Server, Settings};
+//!
+//! let settings = Settings { select: vec!["content/*".to_owned()], ..Settings::default() };
+//! let server = Server::reference([Fault::ImageDataUrl]);
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//!
+//! let mut totals = Totals::default();
+//! report.results().for_each(|result| totals.add(result.verdict));
+//! assert!(totals.of(Verdict::Fail) > 0 && totals.judged() > totals.of(Verdict::Fail));
+//!
+//! let findings: Vec<&Finding> = report.results().flat_map(|result| &result.findings).collect();
+//! // What the server said, and whether it said so again on another process.
+//! let image = findings.iter().find(|finding| finding.requirement == "content-image").expect("the image is wrong");
+//! let said: Vec<&Evidence> = image.evidence.iter().filter(|line| line.direction == Direction::Received).collect();
+//! assert!(said.iter().any(|line| line.text.contains("data:image/png")));
+//! let confirmed: Option<Confirmation> = image.confirmation;
+//! assert!(confirmed.is_none_or(|confirmation| !confirmation.is_flaky()));
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
+//!
+//! What a finding of the fuzzer says:
+//!
+//! ```
+//! use mcp_conformance::reference::Fault;
+//! use mcp_conformance::verdict::{
+//!     ArgumentPart, CallKind, CallOutcome, Counterexample, FailingValues, MessageSummary,
+//! };
+//! use mcp_conformance::{FuzzSettings, Judge, Server, Settings};
+//!
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! # let regressions = Some(folder.path().to_path_buf());
+//! let fuzz = FuzzSettings { calls: Some(20), tools: vec!["add".to_owned()], regressions, ..FuzzSettings::default() };
+//! let settings = Settings { select: vec!["fuzz/*".to_owned()], fuzz: Some(fuzz), ..Settings::default() };
+//! let server = Server::reference([Fault::MissingArgumentSucceeds]);
+//! let report = Judge::new(server).settings(settings).run_blocking()?;
+//!
+//! let findings = || report.results().flat_map(|result| &result.findings);
+//! let (finding, call) = findings().find_map(|one| Some((one, one.counterexample.as_ref()?))).expect("it is found");
+//! let Counterexample { tool, kind, arguments, parts, messages, .. } = call.as_ref();
+//! assert_eq!((tool.as_str(), *kind), ("add", CallKind::Invalid));
+//! assert!(arguments.as_object().is_some_and(|arguments| arguments.len() < 2), "a number is missing: {arguments}");
+//! // One number is missing, whatever the other one is.
+//! for ArgumentPart { pointer, fails_for, .. } in parts {
+//!     assert_eq!(*fails_for, FailingValues::Any, "{pointer}");
+//! }
+//! assert!(messages.last().is_some_and(|line| line.contains("tools/call")));
+//! // The server answered with a result, and not with an error.
+//! let answers = finding.evidence.iter().filter_map(|line| line.message.as_ref());
+//! assert!(answers.clone().any(|message| matches!(message, MessageSummary::Result { .. })));
+//! assert!(CallOutcome::ALL.contains(&CallOutcome::Success) && answers.count() > 1);
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::spec::{Level, Requirement, Revision};
@@ -60,14 +118,86 @@ pub struct Evidence {
     /// The number of bytes truncated from `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: usize,
+    /// The JSON-RPC message that the line contains, also where `text` is truncated. Absent if the line is not a JSON
+    /// object or array, if the summary itself would be long, and in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageSummary>,
 }
 
 impl Evidence {
-    /// A complete message, `at_ms` milliseconds after the connection was opened.
+    /// A complete line, `at_ms` milliseconds after the connection was opened, without a summary of its message.
     #[must_use]
     pub fn new(direction: Direction, at_ms: f64, text: String) -> Self {
-        Self { direction, at_ms, text, omitted: 0 }
+        Self { direction, at_ms, text, omitted: 0, message: None }
     }
+
+    /// The same line with the message that it contains.
+    #[must_use]
+    pub fn with_message(self, message: MessageSummary) -> Self {
+        Self { message: Some(message), ..self }
+    }
+}
+
+/// The kind of a JSON-RPC message, with the members that identify it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum MessageSummary {
+    /// A method with an id.
+    Request {
+        /// The id, of any type.
+        id: Value,
+        /// The method.
+        method: String,
+        /// The name of the tool, if the method is `tools/call`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+    },
+    /// A method without an id.
+    Notification {
+        /// The method.
+        method: String,
+    },
+    /// A response without an `error`.
+    Result {
+        /// The id, if there is one.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        id: Option<Value>,
+    },
+    /// A response with an `error`.
+    Error {
+        /// The id, if there is one.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        id: Option<Value>,
+        /// The code of the error, if there is one.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        code: Option<Value>,
+    },
+    /// An array of messages.
+    Batch {},
+    /// An object that is none of these.
+    Other {
+        /// The id, if there is one.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        id: Option<Value>,
+    },
+}
+
+impl MessageSummary {
+    /// The id, if there is one.
+    #[must_use]
+    pub fn id(&self) -> Option<&Value> {
+        match self {
+            Self::Request { id, .. } => Some(id),
+            Self::Result { id } | Self::Error { id, .. } | Self::Other { id } => id.as_ref(),
+            Self::Notification { .. } | Self::Batch {} => None,
+        }
+    }
+}
+
+/// Reads a member that is present: unlike an absent one, `null` is a value.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
@@ -135,12 +265,19 @@ pub struct Finding {
     /// How many retries on fresh processes failed, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
-    /// Why it is accepted, if the baseline lists it.
+    /// Why it is accepted, if the baseline lists it or `--accept` covers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
+    /// The SDK that behaves like this on a clean server, with its major version; the author's code is to blame if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sdk: Option<String>,
     /// The pass of an active case that provoked what a passive case observed; only used during the run.
     #[serde(skip)]
     pub origin: Option<usize>,
+    /// The cases without which it does not occur, because they ran before on the same session; only used during the
+    /// run.
+    #[serde(skip)]
+    pub preceding: Vec<String>,
 }
 
 impl Finding {
@@ -167,7 +304,9 @@ impl Finding {
             counterexample: None,
             confirmation: None,
             accepted: None,
+            sdk: None,
             origin: None,
+            preceding: Vec::new(),
         }
     }
 }
@@ -181,6 +320,8 @@ pub enum CallKind {
     Regression,
     /// Arguments at a boundary or branch of the schema.
     Coverage,
+    /// Valid arguments that break handlers: long strings, many items, syntax of other languages, extreme dates.
+    Handler,
     /// Random valid arguments.
     Valid,
     /// Arguments that violate exactly one keyword of the schema.
@@ -193,8 +334,8 @@ pub enum CallKind {
 
 impl CallKind {
     /// All kinds, in the order in which they are tried.
-    pub const ALL: [Self; 6] =
-        [Self::Regression, Self::Coverage, Self::Valid, Self::Invalid, Self::Malformed, Self::Stateful];
+    pub const ALL: [Self; 7] =
+        [Self::Regression, Self::Coverage, Self::Handler, Self::Valid, Self::Invalid, Self::Malformed, Self::Stateful];
 
     /// The name in reports.
     #[must_use]
@@ -202,10 +343,59 @@ impl CallKind {
         match self {
             Self::Regression => "regression",
             Self::Coverage => "coverage",
+            Self::Handler => "handler",
             Self::Valid => "valid",
             Self::Invalid => "invalid",
             Self::Malformed => "malformed",
             Self::Stateful => "stateful",
+        }
+    }
+}
+
+/// The outcome of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CallOutcome {
+    /// A result without `isError: true`.
+    Success,
+    /// A result with `isError: true`.
+    ToolError,
+    /// Error -32602.
+    InvalidParams,
+    /// Another JSON-RPC error.
+    OtherError,
+    /// A response that is neither a result nor an error.
+    Malformed,
+    /// No response before the timeout.
+    NoResponse,
+    /// The server exited or closed the connection before it responded.
+    Closed,
+}
+
+impl CallOutcome {
+    /// All outcomes, successful ones first.
+    pub const ALL: [Self; 7] = [
+        Self::Success,
+        Self::ToolError,
+        Self::InvalidParams,
+        Self::OtherError,
+        Self::Malformed,
+        Self::NoResponse,
+        Self::Closed,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::ToolError => "tool-error",
+            Self::InvalidParams => "invalid-params",
+            Self::OtherError => "other-error",
+            Self::Malformed => "malformed",
+            Self::NoResponse => "no-response",
+            Self::Closed => "closed",
         }
     }
 }
@@ -227,6 +417,9 @@ pub struct Counterexample {
     pub original: Value,
     /// The smallest arguments that still fail.
     pub arguments: Value,
+    /// Which parts of these arguments matter, as far as it was tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ArgumentPart>,
     /// The `params` of the `tools/call` requests that have to precede it, in order; empty if it fails by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preceding: Vec<Value>,
@@ -237,6 +430,38 @@ pub struct Counterexample {
     /// The file for `replay`, if one was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+}
+
+/// A part of failing arguments that was varied on its own, while the arguments stayed as valid or as invalid as they were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ArgumentPart {
+    /// The part, as a JSON Pointer.
+    pub pointer: String,
+    /// The values for which the call fails.
+    pub fails_for: FailingValues,
+    /// The number of other values that were tried.
+    pub tried: usize,
+}
+
+/// The values in place of a part for which a call fails, judging by those that were tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FailingValues {
+    /// Every value.
+    Any,
+    /// This number and those below it.
+    AtMost,
+    /// This number and those above it.
+    AtLeast,
+    /// Every text that is as long as this one or longer.
+    AtLeastAsLong,
+    /// This value only.
+    This,
+    /// This value and some others.
+    Some,
 }
 
 /// The retries of a failure on fresh processes.
@@ -317,6 +542,8 @@ impl FromIterator<Verdict> for Totals {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -326,6 +553,26 @@ mod tests {
         assert_eq!(Skip.join(Pass), Pass);
         assert_eq!(Pass.join(Error), Error);
         assert_eq!(Warn.join(Error), Warn);
+    }
+
+    #[test]
+    fn a_message_reads_back_as_it_was_written_even_with_a_null_id() {
+        let messages = [
+            MessageSummary::Request { id: json!(1.0), method: "tools/call".to_owned(), tool: Some("echo".to_owned()) },
+            MessageSummary::Notification { method: "x".to_owned() },
+            MessageSummary::Result { id: Some(Value::Null) },
+            MessageSummary::Result { id: None },
+            MessageSummary::Error { id: Some(json!("a")), code: Some(json!(-32602)) },
+            MessageSummary::Batch {},
+            MessageSummary::Other { id: Some(json!(u64::MAX)) },
+        ];
+        for message in messages {
+            let evidence = Evidence::new(Direction::Sent, 0.0, String::new()).with_message(message);
+            let text = serde_json::to_string(&evidence).expect("it is JSON");
+            let read: Evidence = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(read, evidence, "{text}");
+        }
+        assert!(serde_json::from_value::<MessageSummary>(json!({"kind": "result", "method": "x"})).is_err());
     }
 
     #[test]

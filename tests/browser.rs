@@ -5,14 +5,15 @@
 //! are ignored unless `MCP_CONFORMANCE_BROWSER=required` is set.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use libtest_mimic::Trial;
-use mcp_conformance::report::{HOSTILE, Html, Renderer as _, Report, example, poison};
-use mcp_conformance::verdict::{Direction, Evidence};
+use mcp_conformance::report::fleet::Fleet;
+use mcp_conformance::report::{HOSTILE, Html, HtmlComparison, Renderer as _, Report, example, poison};
+use mcp_conformance::verdict::{Direction, Evidence, MessageSummary};
 
 use crate::trial;
 
@@ -22,29 +23,36 @@ const BIG_REPORT: (usize, usize, usize) = (5000, 1000, 20);
 /// Runs one browser at a time, because two would only slow each other down.
 static BROWSER_LOCK: Mutex<()> = Mutex::new(());
 
-/// A trial of `check.mjs`, and the report that it opens.
-type BrowserTrial = (&'static str, fn() -> Report);
+/// A trial of `check.mjs`, and what writes the page that it opens.
+type BrowserTrial = (&'static str, fn(&mut dyn io::Write) -> io::Result<()>);
 
 /// All trials.
-const TRIALS: [BrowserTrial; 8] = [
-    ("opens", example),
-    ("opens-without-script", example),
-    ("filters", example),
-    ("expands", example),
-    ("copies", example),
-    ("accessible", example),
-    ("hostile", hostile),
-    ("big", big),
+const TRIALS: [BrowserTrial; 15] = [
+    ("opens", |out| Html.render(&example(), out)),
+    ("opens-without-script", |out| Html.render(&example(), out)),
+    ("filters", |out| Html.render(&example(), out)),
+    ("expands", |out| Html.render(&example(), out)),
+    ("copies", |out| Html.render(&example(), out)),
+    ("accessible", |out| Html.render(&example(), out)),
+    ("hostile", |out| Html.render(&hostile(), out)),
+    ("big", |out| Html.render(&big(), out)),
+    ("lands", |out| Html.render(&big(), out)),
+    ("long", |out| Html.render(&long(), out)),
+    ("navigates", |out| Html.render(&example(), out)),
+    ("prints", |out| Html.render(&example(), out)),
+    ("attributes", |out| Html.render(&attributed(), out)),
+    ("compares", compared),
+    ("fleet", fleet),
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let required = std::env::var_os("MCP_CONFORMANCE_BROWSER").is_some_and(|value| value == "required");
     let missing = missing_dependency();
-    let trials = TRIALS.map(|(name, report)| {
+    let trials = TRIALS.map(|(name, write)| {
         let absent = missing.clone();
         trial(format!("browser/{name}"), move || match absent {
             Some(what) => Err(format!("{what}; .ci/run installs what it needs")),
-            None => run_trial(name, &report()),
+            None => run_trial(name, write),
         })
         .with_ignored_flag(missing.is_some() && !required)
     });
@@ -72,11 +80,11 @@ fn missing_dependency() -> Option<String> {
     (!axe.is_file()).then(|| format!("{} is missing: run `npm ci` in {}", axe.display(), folder().display()))
 }
 
-fn run_trial(name: &str, report: &Report) -> Result<(), String> {
+fn run_trial(name: &str, write: fn(&mut dyn io::Write) -> io::Result<()>) -> Result<(), String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}.html"));
     let describe = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut file = BufWriter::new(File::create(&path).map_err(describe)?);
-    Html.render(report, &mut file).and_then(|()| file.flush()).map_err(describe)?;
+    write(&mut file).and_then(|()| file.flush()).map_err(describe)?;
     drop(file);
     let _guard = BROWSER_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut command = Command::new("node");
@@ -99,6 +107,67 @@ fn hostile() -> Report {
     for finding in report.targets.iter_mut().flat_map(|target| &mut target.results).flat_map(|one| &mut one.findings) {
         "javascript:globalThis.owned=1".clone_into(&mut finding.link);
     }
+    report
+}
+
+/// The example with findings of the author, of the SDK and of interpretation, and with one that two tools cause alike.
+fn attributed() -> Report {
+    let mut report = example();
+    let results = &mut report.targets[1].results;
+    let of = |case: &str| results.iter().position(|result| result.case == case).expect("the example has it");
+    let (warned, crashed) = (of("jsonrpc/error-message"), of("fuzz/crash"));
+    results[warned].findings[0].sdk = Some("TypeScript SDK 1".to_owned());
+    let of_sdk = results[warned].findings[0].clone();
+    let mut inferred = of_sdk.clone();
+    (inferred.derived, inferred.sdk) = (true, None);
+    "pagination-inferred".clone_into(&mut inferred.requirement);
+    "The server accepts a cursor of another list.".clone_into(&mut inferred.message);
+    let mut authors = of_sdk.clone();
+    authors.sdk = None;
+    "An error message of the author has two lines.".clone_into(&mut authors.message);
+    results[warned].findings.extend([inferred, authors]);
+    let crash = &mut results[crashed].findings;
+    "search: The server exits on a call.".clone_into(&mut crash[0].message);
+    let mut other = crash[0].clone();
+    "echo: The server exits on a call.".clone_into(&mut other.message);
+    "echo".clone_into(&mut other.counterexample.as_mut().expect("the fuzzer found it").tool);
+    crash.push(other);
+    report
+}
+
+/// A report compared with one in which the crash was not found, an accepted finding was not judged, and another had another
+/// message.
+fn compared(out: &mut dyn io::Write) -> io::Result<()> {
+    let mut earlier = example();
+    "2026-07-01T08:00:00Z".clone_into(&mut earlier.started);
+    for result in &mut earlier.targets[1].results {
+        match result.case.as_str() {
+            "fuzz/crash" => result.findings.clear(),
+            "jsonrpc/error-message" => "An error message has 99 lines.".clone_into(&mut result.findings[0].message),
+            "stdio/stdout-only-messages" => {
+                let mut fixed = example().targets[0].results[1].findings[0].clone();
+                "The server wrote a blank line.".clone_into(&mut fixed.message);
+                result.findings.push(fixed);
+            }
+            _ => {}
+        }
+    }
+    HtmlComparison { earlier: &earlier }.render(&example(), out)
+}
+
+/// A fleet with a hostile server.
+fn fleet(out: &mut dyn io::Write) -> io::Result<()> {
+    let mut fleet = Fleet::default();
+    fleet.add("a.json", "reports/a.html", &example());
+    fleet.add("b.json", "javascript:globalThis.owned=1", &hostile());
+    fleet.write_html(out)
+}
+
+/// The example with words in every free text that are wider than a phone.
+fn long() -> Report {
+    let mut report = example();
+    poison(&mut report, &"LongNameWithoutABreak".repeat(12));
+    report.server = "/a-folder-with-a-long-name".repeat(12);
     report
 }
 
@@ -130,12 +199,19 @@ fn big() -> Report {
 fn message(number: usize, index: usize) -> Evidence {
     let id = index / 2;
     let query = if number == 777 && index == 3 { "needle" } else { "hay" };
-    let (direction, text) = if index.is_multiple_of(2) {
+    let (direction, text, message) = if index.is_multiple_of(2) {
         let params = format!(r#"{{"name":"search","arguments":{{"query":"{query} {number}","limit":{index}}}}}"#);
-        (Direction::Sent, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#))
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
+        (
+            Direction::Sent,
+            text,
+            MessageSummary::Request { id: id.into(), method: "tools/call".to_owned(), tool: Some("search".to_owned()) },
+        )
     } else {
         let content = format!(r#"[{{"type":"text","text":"{query} {number}, and a line of typical server output"}}]"#);
-        (Direction::Received, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#))
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#);
+        (Direction::Received, text, MessageSummary::Result { id: Some(id.into()) })
     };
-    Evidence::new(direction, f64::from(u32::try_from(index).unwrap_or_default()), text)
+    let at_ms = f64::from(u32::try_from(index).unwrap_or_default());
+    Evidence::new(direction, at_ms, text).with_message(message)
 }

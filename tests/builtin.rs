@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use mcp_conformance::event::{CaseResult, Event, RunSummary, Sink};
 use mcp_conformance::internals::case::{self, Case, SelectedCases};
-use mcp_conformance::internals::client::HttpEndpoint;
+use mcp_conformance::internals::client::{FurtherTokens, HttpEndpoint};
 use mcp_conformance::internals::run::{CallPolicy, HttpTarget, Launcher, Plan, Revisions, run};
-use mcp_conformance::reference::{Fault, FaultSet, HttpFault, serve_http, serve_http_protected};
+use mcp_conformance::reference::{Fault, FaultSet, HttpFault, binds_every_address, serve_http, serve_http_protected};
 use mcp_conformance::spec::Revision;
 use tokio::sync::watch;
+
+use crate::evaluation::faults;
+use crate::sequences;
+use crate::sequences::faults::StateFault;
 
 /// The results of a run.
 #[derive(Debug, Default)]
@@ -46,7 +50,10 @@ impl Sink for Collect {
 pub(crate) fn cases() -> &'static [Arc<Case>] {
     static CASES: OnceLock<Vec<Arc<Case>>> = OnceLock::new();
     CASES.get_or_init(|| {
-        let faults: Vec<&str> = Fault::all().iter().copied().map(Fault::name).collect();
+        let own = Fault::all().iter().copied().map(Fault::name);
+        let of_state: Vec<String> = sequences::faults::all().iter().map(StateFault::name).collect();
+        let evaluated = faults::all().map(|fault| -> &str { fault.name() }).chain(of_state.iter().map(String::as_str));
+        let faults: Vec<&str> = own.map(|name| -> &str { name }).chain(evaluated).collect();
         let cases = case::parse_cases(case::read_embedded(), &faults, case::Trust::Nothing);
         cases
             .unwrap_or_else(|error| panic!("the built-in cases are invalid:\n{error}"))
@@ -74,10 +81,34 @@ impl From<Vec<Arc<Case>>> for Chosen {
     }
 }
 
+/// The usual timeout of a request.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Runs cases against the built-in server with these faults.
 pub(crate) fn judge(faults: FaultSet, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    runtime.block_on(run_cases(Launcher::Reference(Arc::new(faults)), revisions, cases))
+    judge_launched(Launcher::Reference(Arc::new(faults)), revisions, cases)
+}
+
+/// Runs cases against the servers that a launcher starts.
+pub(crate) fn judge_launched(launcher: Launcher, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
+    judge_with_timeout(launcher, revisions, cases, TIMEOUT)
+}
+
+/// The same with another timeout of a request.
+///
+/// The built-in server is a task of the same runtime, so that the clock can be paused: it moves on only when both sides
+/// wait, waits take no time, and a busy machine cannot make an answer late. Any other server has a thread or a process of
+/// its own, for which the clock of this runtime would not wait.
+pub(crate) fn judge_with_timeout(
+    launcher: Launcher,
+    revisions: &[Revision],
+    cases: impl Into<Chosen>,
+    timeout: Duration,
+) -> RunResults {
+    let paused = matches!(launcher, Launcher::Reference(_));
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(paused).build().expect("a runtime starts");
+    runtime.block_on(run_cases(launcher, revisions, cases, timeout, JOBS))
 }
 
 /// Runs cases over HTTP against the built-in server with these faults, at one of its endpoints.
@@ -95,11 +126,33 @@ pub(crate) fn judge_over_http(
     judge_with_token(faults, revisions, cases, endpoint, token)
 }
 
+/// Runs cases over HTTP against the built-in server with these faults, with a time limit of a request.
+pub(crate) fn judge_over_http_with_timeout(
+    faults: FaultSet,
+    revisions: &[Revision],
+    cases: impl Into<Chosen>,
+    timeout: Duration,
+) -> RunResults {
+    let server =
+        HttpServer { faults, endpoint: "mcp", token: None, second_user: "second", timeout, jobs: default_jobs() };
+    judge_on(server, revisions, cases)
+}
+
 /// Runs cases over HTTP against the conforming server, protected as one with this fault would be.
 pub(crate) fn judge_like(fault: Fault, revisions: &[Revision], cases: impl Into<Chosen>, endpoint: &str) -> RunResults {
     let token = if fault.requires_narrow_token() { NARROW } else { TOKEN };
     let token = fault.requires_authorization().then(|| token.to_owned());
-    judge_with_token(FaultSet::none(), revisions, cases, endpoint, token)
+    let second_user = if fault.requires_guest() { "guest" } else { "second" };
+    let faults = FaultSet::none();
+    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT, jobs: JOBS }, revisions, cases)
+}
+
+/// How many processes run in parallel.
+const JOBS: usize = 4;
+
+/// The default number of processes that run in parallel, which alone grows for a slow server.
+fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(JOBS, |cores| (cores.get() * 2).max(JOBS))
 }
 
 /// The token of the protected server.
@@ -116,10 +169,32 @@ fn judge_with_token(
     endpoint: &str,
     token: Option<String>,
 ) -> RunResults {
+    let second_user = if faults.iter().any(Fault::requires_guest) { "guest" } else { "second" };
+    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT, jobs: JOBS }, revisions, cases)
+}
+
+/// The built-in server over HTTP, and how it is judged.
+struct HttpServer<'a> {
+    faults: FaultSet,
+    endpoint: &'a str,
+    token: Option<String>,
+    /// What distinguishes the token of the second user.
+    second_user: &'a str,
+    timeout: Duration,
+    jobs: usize,
+}
+
+fn judge_on(server: HttpServer<'_>, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
+    let HttpServer { faults, endpoint, token, second_user, timeout, jobs } = server;
+    let tokens = FurtherTokens {
+        second_user: token.as_ref().map(|_| format!("{TOKEN}-{second_user}")),
+        foreign: token.as_ref().map(|_| format!("{TOKEN}-foreign")),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+        let host = if binds_every_address(&faults) { "0.0.0.0:0" } else { "127.0.0.1:0" };
+        let listener = tokio::net::TcpListener::bind(host).await.expect("a port is free");
+        let port = listener.local_addr().expect("it is bound").port();
         let faults = Arc::new(faults);
         let server = match token {
             Some(_) => tokio::spawn(serve_http_protected(listener, faults, TOKEN.to_owned())),
@@ -127,15 +202,22 @@ fn judge_with_token(
         };
         let headers: Vec<(String, String)> =
             token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))).into_iter().collect();
-        let endpoint =
-            HttpEndpoint::new(&format!("http://{address}/{endpoint}"), &headers, false).expect("it is an address");
-        let found = run_cases(Launcher::Http(HttpTarget { endpoint, command: None }), revisions, cases).await;
+        let address = format!("http://127.0.0.1:{port}/{endpoint}");
+        let endpoint = HttpEndpoint::with_further_tokens(&address, &headers, &tokens, false).expect("it is an address");
+        let launcher = Launcher::Http(HttpTarget { endpoint, command: None });
+        let found = run_cases(launcher, revisions, cases, timeout, jobs).await;
         server.abort();
         found
     })
 }
 
-async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
+async fn run_cases(
+    launcher: Launcher,
+    revisions: &[Revision],
+    cases: impl Into<Chosen>,
+    timeout: Duration,
+    jobs: usize,
+) -> RunResults {
     let Chosen(SelectedCases { cases, stimuli }) = cases.into();
     let plan = Plan {
         launcher,
@@ -144,15 +226,16 @@ async fn run_cases(launcher: Launcher, revisions: &[Revision], cases: impl Into<
         stimuli,
         calls: CallPolicy::NonDestructive,
         hints: Vec::new(),
-        timeout: Duration::from_secs(2),
+        timeout,
         startup_timeout: Duration::from_secs(5),
         shutdown_grace: Duration::from_millis(300),
-        jobs: 4,
+        jobs,
         seed: 1,
         fuzz: None,
         // The built-in server is deterministic; `tests/gating.rs` tests retries.
         retries: 0,
         show_wire: false,
+        save_transcript: false,
         reproduce_prefix: "mcp-conformance".to_owned(),
         reproduce_suffix: String::new(),
     };
@@ -212,12 +295,19 @@ pub(crate) fn clean_over_http() -> &'static [(String, RunResults)] {
         let of_auth: Vec<Arc<Case>> = http_cases().into_iter().filter(|case| case.id.starts_with("auth/")).collect();
         let found = judge_with_token(FaultSet::none(), &every, of_auth, ENDPOINTS[0], Some(NARROW.to_owned()));
         runs.push(("protected, with a token of narrow scope".to_owned(), found));
+        let of_auth: Vec<Arc<Case>> = http_cases().into_iter().filter(|case| case.id.starts_with("auth/")).collect();
+        let guest = Fault::Http(HttpFault::AuthHiddenToolServed);
+        runs.push(("protected, with a guest".to_owned(), judge_like(guest, &every, of_auth, ENDPOINTS[0])));
         runs
     })
 }
 
 /// Variants of the protected server that conform in the revisions in which they have an effect.
-const PROTECTED_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::AuthPathOnly), Fault::Http(HttpFault::AuthDefaults)];
+const PROTECTED_VARIANTS: [Fault; 3] = [
+    Fault::Http(HttpFault::AuthPathOnly),
+    Fault::Http(HttpFault::AuthBareChallenge),
+    Fault::Http(HttpFault::AuthDefaults),
+];
 
 /// Variants of the built-in server that conform over HTTP, for behaviour that the default one does not have.
 pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];

@@ -1,6 +1,6 @@
 //! Checks of the data: cases, requirements, reasons, and the text that users read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("data/there-are-enough-cases", there_are_enough_cases),
         trial("data/every-case-has-a-main-requirement-in-each-revision", every_case_has_a_main_requirement),
         trial("data/a-reason-is-for-a-requirement-without-a-case", a_reason_is_for_a_requirement_without_a_case),
-        trial("data/every-requirement-has-a-link", every_requirement_has_a_link),
+        trial("data/every-link-leads-to-its-own-revision", every_link_leads_to_its_own_revision),
         trial("data/every-requirement-has-a-case-or-a-reason", every_requirement_has_a_case_or_a_reason),
         trial(
             "data/no-reason-where-a-similar-requirement-has-a-case",
@@ -85,19 +85,60 @@ fn a_reason_is_for_a_requirement_without_a_case() -> Result<(), String> {
     Ok(())
 }
 
-fn every_requirement_has_a_link() -> Result<(), String> {
-    for requirement in Catalogue::embedded().iter() {
+/// The pages of each revision, with the anchors of each: `tests/specification/list-pages.py` makes the list.
+type Pages = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+fn every_link_leads_to_its_own_revision() -> Result<(), String> {
+    let pages: Pages =
+        serde_json::from_str(include_str!("specification/pages.json")).map_err(|error| error.to_string())?;
+    let catalogue = Catalogue::embedded();
+    let mut wrong = Vec::new();
+    for requirement in catalogue.iter().chain(catalogue.own()) {
         for revision in requirement.revisions().iter() {
             let link = requirement.link(revision);
-            // Some rules are on one page only, to which the links of all revisions lead.
-            let has_page = requirement.source.contains("{rev}") || requirement.source.contains(revision.as_str());
-            let of_revision = !has_page || revision == Revision::V2024_10_07 || link.contains(revision.as_str());
-            if !link.starts_with("https://") || !of_revision {
-                return Err(format!("{} in {revision}: {link}", requirement.id));
+            if let Err(reason) = leads_to(&link, revision, &pages) {
+                wrong.push(format!("{} in {revision}: {link} {reason}", requirement.id));
             }
         }
     }
-    Ok(())
+    // The check itself has to tell a page of another revision, a missing page and a missing anchor.
+    let planted = [
+        "https://modelcontextprotocol.io/specification/2025-06-18/server/tools#capabilities",
+        "https://modelcontextprotocol.io/specification/2025-11-25/server/tool#capabilities",
+        "https://modelcontextprotocol.io/specification/2025-11-25/server/tools#capability",
+        "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema/2025-06-18/schema.ts",
+    ];
+    let unseen = planted.iter().filter(|link| leads_to(link, Revision::V2025_11_25, &pages).is_ok());
+    wrong.extend(unseen.map(|link| format!("the check accepts {link}")));
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// Checks that a link of `revision` leads to a page of that revision and to an anchor on it. A proposal (SEP), which states
+/// the rules of an extension, belongs to no revision.
+fn leads_to(link: &str, revision: Revision, pages: &Pages) -> Result<(), &'static str> {
+    const REPOSITORY: &str = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/";
+    let (address, anchor) = link.split_once('#').map_or((link, None), |(address, anchor)| (address, Some(anchor)));
+    let own = &pages[revision.as_str()];
+    let draft = "ed35f718be83a2e3e1e568f7ba3562b81ed69c40/";
+    let page = if let Some(path) = address.strip_prefix("https://modelcontextprotocol.io/specification/") {
+        let path = path.strip_prefix(revision.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        let path = path.ok_or("is a page of another revision")?;
+        own.get(path).or_else(|| own.get(&format!("{path}/index")))
+    } else {
+        let path = address.strip_prefix(REPOSITORY).ok_or("is no page of the specification")?;
+        let schema = format!("main/schema/{revision}/");
+        match (path.strip_prefix(draft), path.strip_prefix(&schema)) {
+            _ if path.starts_with("main/seps/") => return Ok(()),
+            (Some(file), _) if revision == Revision::V2024_10_07 => own.get(file),
+            (_, Some(file)) => own.get(file),
+            _ => return Err("is a file of another revision"),
+        }
+    };
+    let anchors = page.ok_or("is a page that does not exist")?;
+    match anchor {
+        Some(anchor) if !anchors.iter().any(|known| known == anchor) => Err("has an anchor that is not on the page"),
+        _ => Ok(()),
+    }
 }
 
 fn every_requirement_has_a_case_or_a_reason() -> Result<(), String> {
@@ -115,20 +156,11 @@ fn every_requirement_has_a_case_or_a_reason() -> Result<(), String> {
 }
 
 /// The requirements that have a reason although a similar one has a case, each with the difference.
-const DIFFERENT_FROM_SIMILAR: [(&str, &str); 9] = [
-    (
-        "auth-audience-validation",
-        "the similar ones are about invalid tokens, this one about a token for another server",
-    ),
-    ("auth-no-token-passthrough", "the similar ones are about responses, this one about requests to other servers"),
+const DIFFERENT_FROM_SIMILAR: [(&str, &str); 6] = [
     ("auth-scope-hierarchy", "the similar ones are about invalid tokens, this one about a token with a broader scope"),
     (
         "completion-rate-limit",
         "the similar ones are about responses, this one about their rate, which only a flood of requests shows",
-    ),
-    (
-        "elicit-identity-binding",
-        "the similar ones are about requests, this one about the user whose answers are stored",
     ),
     (
         "elicit-third-party-credentials",

@@ -4,23 +4,32 @@
 //! and prints which were found and whether the counterexamples are minimal, which takes long. `SEEDS=1,2,3` selects
 //! other seeds, `FAULTS=search,echo` the faults whose names contain one of these strings.
 
-use std::collections::BTreeMap;
+pub(crate) mod faults;
+pub(crate) mod server;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use mcp_conformance::event::CaseResult;
-use mcp_conformance::reference::{EvaluationFault, Fault, FaultSet};
+use mcp_conformance::internals::client::InProcessServer;
+use mcp_conformance::internals::run::Launcher;
+use mcp_conformance::reference::{Fault, FaultSet, serve_intercepted};
 use mcp_conformance::report::Report;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 use serde_json::Value;
 
-use crate::builtin::{cases, judge};
+use self::faults::EvaluationFault;
+use crate::builtin::{cases, judge_launched};
 use crate::trial;
+
+/// What reports a tool that no call could satisfy: no case, as that is no fault of the server.
+const UNTESTED: &str = "untested";
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-conformance");
 
@@ -36,33 +45,83 @@ const SAMPLE: [&str; 6] = [
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
+        trial("hidden/every-evaluation-fault-is-well-defined", every_evaluation_fault_is_well_defined),
         trial("hidden/no-case-detects-an-evaluation-fault", no_case_detects_an_evaluation_fault),
         trial("hidden/the-fuzzer-finds-a-sample", the_fuzzer_finds_a_sample),
         trial("hidden/evaluation", evaluation).with_ignored_flag(true),
     ]
 }
 
-/// Tries all faults at once first: if no case detects any of them together, none detects one alone.
-fn no_case_detects_an_evaluation_fault() -> Result<(), String> {
-    let faults = || Fault::all().iter().copied().filter(|fault| fault.is_evaluation_fault());
-    let cases_found = detecting_cases(faults().collect())?;
-    if cases_found.is_empty() {
-        return Ok(());
-    }
-    let mut lines = Vec::new();
-    for fault in faults() {
-        let cases_found = detecting_cases(FaultSet::from(fault))?;
-        if !cases_found.is_empty() {
-            lines.push(format!("{fault} is detected by {}", cases_found.join(", ")));
+/// Names and descriptions differ from each other and from those of the reference server's own faults.
+fn every_evaluation_fault_is_well_defined() -> Result<(), String> {
+    let mut names: BTreeSet<&str> = Fault::all().iter().map(|fault| fault.name()).collect();
+    let mut descriptions: BTreeSet<&str> = Fault::all().iter().map(|fault| fault.description()).collect();
+    let mut wrong = Vec::new();
+    for fault in faults::all() {
+        let (name, text) = (fault.name(), fault.description());
+        let is_kebab_case = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !is_kebab_case || !names.insert(name) {
+            wrong.push(format!("the name `{name}` is not unique kebab-case"));
+        }
+        let is_short = !text.is_empty() && text.chars().count() <= 70;
+        if !is_short || text.contains("should") || text.ends_with('.') || !descriptions.insert(text) {
+            wrong.push(format!("{name}: \"{text}\" is not a short unique phrase"));
+        }
+        let is_shown = |oracle: &&str| oracle.starts_with("fuzz/") || *oracle == UNTESTED;
+        if fault.oracles().is_empty() || !fault.oracles().iter().all(is_shown) {
+            wrong.push(format!("{name} names no fuzzing cases that report it"));
         }
     }
-    lines.push(format!("all together are detected by {}", cases_found.join(", ")));
-    Err(lines.join("\n"))
+    if faults::all().count() < 40 {
+        wrong.push("there are fewer than 40 evaluation faults".to_owned());
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// Evaluation faults that show in calls with each choice of an ordinary schema, which every run makes, each with exactly
+/// the cases that detect it.
+const SHOWN_BY_CHOICES: [(&str, &[&str]); 2] =
+    [("count-to-nine", &["content/types"]), ("search-match-branch", &["content/structured-text", "content/types"])];
+
+/// Tries all faults at once first: if no case detects any of them together, none detects one alone.
+fn no_case_detects_an_evaluation_fault() -> Result<(), String> {
+    let mut lines = Vec::new();
+    let cases_of = |faults: Vec<EvaluationFault>| -> Result<Vec<String>, String> {
+        let found: BTreeSet<String> = detecting_cases(faults)?.into_iter().collect();
+        Ok(found.into_iter().collect())
+    };
+    for (name, expected) in SHOWN_BY_CHOICES {
+        let found = cases_of(vec![faults::find(name)?])?;
+        if found != expected {
+            lines.push(format!("{name} is detected by {}, expected {}", found.join(", "), expected.join(", ")));
+        }
+    }
+    let others = || faults::all().filter(|fault| SHOWN_BY_CHOICES.iter().all(|(name, _)| *name != fault.name()));
+    let found = cases_of(others().collect())?;
+    if !found.is_empty() {
+        for fault in others() {
+            let found = cases_of(vec![fault])?;
+            if !found.is_empty() {
+                lines.push(format!("{} is detected by {}", fault.name(), found.join(", ")));
+            }
+        }
+        lines.push(format!("all others together are detected by {}", found.join(", ")));
+    }
+    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
 /// The cases that fail, warn or cannot be judged with these faults.
-fn detecting_cases(faults: FaultSet) -> Result<Vec<String>, String> {
-    let found = judge(faults, &[Revision::V2025_11_25, Revision::V2026_07_28], cases().to_vec());
+fn detecting_cases(faults: Vec<EvaluationFault>) -> Result<Vec<String>, String> {
+    let faults = Arc::new(faults);
+    let server = InProcessServer::new(move |pipe| {
+        let faults = Arc::clone(&faults);
+        async move {
+            let (reader, writer) = tokio::io::split(pipe);
+            serve_intercepted(reader, writer, &FaultSet::none(), server::interceptor(&faults)).await
+        }
+    });
+    let found =
+        judge_launched(Launcher::InProcess(server), &[Revision::V2025_11_25, Revision::V2026_07_28], cases().to_vec());
     if found.results.is_empty() {
         return Err("nothing was judged".to_owned());
     }
@@ -105,7 +164,7 @@ pub(crate) fn fuzz_in(
         let family = fault.tool().split('_').next().unwrap_or_default();
         command.args(["--tool", &format!("{family}*"), "--tool", "echo"]);
     }
-    command.args(["--", PROGRAM, "serve"]);
+    command.arg("--").args(server::command()?);
     if let Some(fault) = fault {
         command.args(["--fault", fault.name()]);
     }
@@ -120,6 +179,10 @@ pub(crate) fn fuzz_in(
     })?;
     let typed_report: Report = serde_json::from_value(report.clone()).map_err(|error| format!("{name}: {error}"))?;
     let mut findings = Vec::new();
+    for target in &typed_report.targets {
+        let tools = target.summary.fuzz.iter().flat_map(|fuzz| &fuzz.tools);
+        findings.extend(tools.filter(|tool| tool.untested.is_some()).map(|_| (UNTESTED.to_owned(), Value::Null)));
+    }
     for target in report["targets"].as_array().into_iter().flatten() {
         for result in target["results"].as_array().into_iter().flatten() {
             for found in result["findings"].as_array().into_iter().flatten() {
@@ -212,7 +275,7 @@ fn print_line(line: &str) {
 }
 
 fn the_fuzzer_finds_a_sample() -> Result<(), String> {
-    let faults: Vec<EvaluationFault> = EvaluationFault::all().filter(|fault| SAMPLE.contains(&fault.name())).collect();
+    let faults: Vec<EvaluationFault> = faults::all().filter(|fault| SAMPLE.contains(&fault.name())).collect();
     let outcomes = outcomes(&faults, &[1])?;
     let wrong: Vec<String> = outcomes
         .iter()
@@ -235,7 +298,7 @@ fn evaluation() -> Result<(), String> {
     };
     let filters = std::env::var("FAULTS").unwrap_or_default();
     let chosen = |fault: &EvaluationFault| filters.split(',').any(|filter| fault.name().contains(filter));
-    let faults: Vec<EvaluationFault> = EvaluationFault::all().filter(chosen).collect();
+    let faults: Vec<EvaluationFault> = faults::all().filter(chosen).collect();
     let mut wrong = Vec::new();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     for seed in &seeds {

@@ -1,11 +1,15 @@
 //! The report formats, written by the program for a server that tries to inject markup.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use libtest_mimic::Trial;
+use mcp_conformance::event::CaseResult;
 use mcp_conformance::report::Report;
 use mcp_conformance::report::visible::is_control_or_invisible;
+use mcp_conformance::verdict::Verdict;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -18,6 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("formats/the-demo-writes-every-format", the_demo_writes_every_format),
         trial("formats/sarif-is-valid-by-the-official-schema", sarif_is_valid_by_the_official_schema)
             .with_ignored_flag(!required && !sarif_schema().is_file()),
+        trial("formats/tap-is-read-by-another-parser", tap_is_read_by_another_parser).with_ignored_flag(!has_perl()),
         trial("formats/a-stored-report-is-rendered-again", a_stored_report_is_rendered_again),
         trial("formats/another-format-is-rejected", another_format_is_rejected),
         trial("formats/only-the-report-is-on-standard-output", only_the_report_is_on_standard_output),
@@ -91,8 +96,15 @@ fn check_formats(folder: &Path) -> Result<usize, String> {
     let counted: usize = read_back.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
     check("quick-junit parses the same test cases", counted == results)?;
     let sarif: Value = serde_json::from_str(&read(folder, "r.sarif")?).map_err(|error| format!("SARIF: {error}"))?;
-    let findings: usize = report.results().map(|result| result.findings.len()).sum();
-    check("SARIF has each finding", sarif["runs"][0]["results"].as_array().map(Vec::len) == Some(findings))?;
+    let findings = report.results().flat_map(|result| &result.findings);
+    let mut shown = BTreeSet::new();
+    for result in sarif["runs"][0]["results"].as_array().into_iter().flatten() {
+        for revision in result["properties"]["revisions"].as_array().into_iter().flatten() {
+            shown.insert((result["ruleId"].as_str().unwrap_or_default(), revision.as_str().unwrap_or_default()));
+        }
+    }
+    let found = findings.map(|finding| (finding.requirement.as_str(), finding.revision.as_str())).collect();
+    check("SARIF has each violated requirement in its revisions", shown == found)?;
     let tap = read(folder, "r.tap")?;
     let points = tap.lines().filter(|line| line.starts_with("ok ") || line.starts_with("not ok ")).count();
     check("TAP has a point for each case", points == results && tap.contains(&format!("1..{results}")))?;
@@ -131,6 +143,74 @@ fn sarif_is_valid_by_the_official_schema() -> Result<(), String> {
     check("an unknown level is rejected", !validator.is_valid(&invalid))
 }
 
+/// The parser of `prove`, which comes with Perl.
+fn perl(program: &str, file: Option<&Path>) -> Result<String, String> {
+    let mut command = Command::new("perl");
+    command.args(["-MTAP::Parser", "-e", program]).args(file);
+    let output = command.output().map_err(|error| error.to_string())?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && error.is_empty() { Ok(text.into_owned()) } else { Err(format!("{text}{error}")) }
+}
+
+fn has_perl() -> bool {
+    perl("1", None).is_ok()
+}
+
+/// Reads TAP: the errors, whether the plan fits, the numbers of points, of those that are not ok, of those with SKIP and
+/// TODO, of YAML blocks, and of findings in them.
+const READ_TAP: &str = r#"
+open(my $file, "<:utf8", $ARGV[0]) or die $!;
+my $parser = TAP::Parser->new({ tap => do { local $/; <$file> } });
+my ($failed, $skipped, $expected, $blocks, $findings) = (0, 0, 0, 0, 0);
+while (my $part = $parser->next) {
+    if ($part->is_test) {
+        $failed++ if !$part->is_actual_ok;
+        $skipped++ if $part->has_skip;
+        $expected++ if $part->has_todo;
+    }
+    if ($part->is_yaml) {
+        $blocks++;
+        for my $finding (@{ $part->data->{findings} || [] }) {
+            $findings++ if $finding->{requirement} && $finding->{details} =~ /rule: /;
+        }
+    }
+}
+my @errors = $parser->parse_errors;
+print "@errors|", ($parser->is_good_plan ? "good" : "bad"), "|";
+print join("|", $parser->tests_run, $failed, $skipped, $expected, $blocks, $findings);
+"#;
+
+fn tap_is_read_by_another_parser() -> Result<(), String> {
+    let folder = hostile_run()?;
+    let folder = folder.path();
+    let baseline = ["--baseline", "b.jsonc"];
+    let entry =
+        r#"{"findings": [{"case": "content/image-base64", "requirement": "content-image", "reason": "known # SKIP"}]}"#;
+    fs::write(folder.join("b.jsonc"), entry).map_err(|error| error.to_string())?;
+    let words = ["report", "r.json", "--quiet", "--report", "tap=r.tap", "--report", "json=accepted.json"];
+    program(folder, &[&words[..], &baseline].concat())?.with_code(0)?;
+    let report = Report::parse(&read(folder, "accepted.json")?).map_err(|error| error.to_string())?;
+    let count = |wanted: fn(&CaseResult) -> bool| report.results().filter(|result| wanted(result)).count();
+    let expected = [
+        report.results().count(),
+        count(|result| matches!(result.verdict, Verdict::Fail | Verdict::Error)),
+        count(|result| result.verdict == Verdict::Skip),
+        count(|result| result.findings.iter().any(|finding| finding.accepted.is_some())),
+        count(|result| !result.findings.is_empty() || result.verdict == Verdict::Error),
+        report.results().map(|result| result.findings.len()).sum(),
+    ];
+    let expected = expected.map(|number| number.to_string()).join("|");
+    let read = perl(READ_TAP, Some(&folder.join("r.tap")))?;
+    check(&format!("Perl reads `{read}`, expected `|good|{expected}`"), read == format!("|good|{expected}"))?;
+    // A missing point is noticed.
+    let text = self::read(folder, "r.tap")?;
+    let points = text.lines().filter(|line| !line.starts_with(' '));
+    let cut: Vec<&str> = points.take(10).collect();
+    fs::write(folder.join("cut.tap"), cut.join("\n") + "\n").map_err(|error| error.to_string())?;
+    check("a part is no whole", perl(READ_TAP, Some(&folder.join("cut.tap"))).is_ok_and(|text| text.contains("|bad|")))
+}
+
 fn a_stored_report_is_rendered_again() -> Result<(), String> {
     let folder = hostile_run()?;
     let folder = folder.path();
@@ -164,7 +244,7 @@ fn another_format_is_rejected() -> Result<(), String> {
 
 fn only_the_report_is_on_standard_output() -> Result<(), String> {
     let folder = hostile_run()?;
-    for (format, start) in [("junit", "<?xml"), ("sarif", "{"), ("github", "::"), ("tap", "TAP version 14\n")] {
+    for (format, start) in [("junit", "<?xml"), ("sarif", "{"), ("github", "::"), ("tap", "TAP version 13\n")] {
         let ran = program(folder.path(), &["report", "r.json", "--quiet", "--report", format])?.with_code(1)?;
         check(&format!("{format} is the only output"), ran.out.starts_with(start) && !ran.out.contains("\nFAIL: "))?;
         ran.shows("--- stderr\nFAIL: ")?;

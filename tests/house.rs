@@ -4,6 +4,7 @@
 //! violation, which it must report.
 
 mod architecture;
+mod public_names;
 mod rules;
 mod source_tree;
 
@@ -14,6 +15,7 @@ use libtest_mimic::Trial;
 
 use crate::trial;
 use architecture::{ARCHITECTURE, Architecture, EMPTY};
+use public_names::names_without_example;
 use rules::{
     Rule, check_circles, check_file_lengths, check_function_lengths, check_impl_blocks, check_imports, check_modules,
     check_packages,
@@ -46,8 +48,27 @@ pub(crate) fn trials() -> Vec<Trial> {
     for planted in planted_violations() {
         trials.push(trial(format!("house/planted/{}", planted.name), move || planted.check()));
     }
+    trials.push(trial("house/every-public-name-is-in-an-example", || {
+        expect_none(&names_without_example(&read_sources(&source_folder())?)?)
+    }));
+    trials.push(trial("house/planted/names-without-example", find_planted_names));
     trials.push(trial("house/a-checkout-below-a-folder-named-src-is-checked", check_copy_below_src));
     trials
+}
+
+/// Names that only seem to be in an example: in a hidden line, in text, in a block that is not compiled.
+fn find_planted_names() -> Result<(), String> {
+    const LIBRARY: &str = "//! `Told` is text.\n//!\n//! ```text\n//! Shown\n//! ```\n//!\n//! ```\n//! # Unseen\n\
+        //! Used Renamed\n//! ```\n\npub mod inner;\nmod private;\n#[doc(hidden)]\npub mod internals;\n\
+        pub use private::{Used, Own as Renamed, Told};\npub struct Shown;\npub fn Unseen() {}\nstruct Private;\n";
+    const INNER: &str =
+        "pub enum Deep {}\n#[doc(hidden)]\npub enum Hidden {}\n#[macro_export]\nmacro_rules! called { () => {} }\n";
+    let sources: Vec<_> = [("lib.rs", LIBRARY), ("inner/mod.rs", INNER), ("internals.rs", "pub struct Internal;")]
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
+        .into();
+    let found = names_without_example(&sources)?;
+    let expected = ["Shown", "Told", "Unseen", "called", "inner::Deep"].map(|name| format!("{name} is in no example"));
+    if found == expected { Ok(()) } else { Err(format!("found {found:#?}")) }
 }
 
 fn source_folder() -> PathBuf {

@@ -1,38 +1,56 @@
 //! A protected server, end to end: with its token, with another token, and without a token.
 
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use mcp_conformance::verdict::Verdict;
 
 use crate::hostile::Run;
-use crate::{PROGRAM, trial};
+use crate::{PROGRAM, waiting_trial};
 
 const TOKEN: &str = "a-t0ken-of-the-trial";
 
+/// How long a run of a server that rejects everything may take, far below the startup timeout.
+const MAX_REJECTION_TIME: Duration = Duration::from_secs(20);
+
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("auth/a-server-is-judged-with-its-token", || {
+        waiting_trial("auth/a-server-is-judged-with-its-token", || {
             let run = judge(&["--bearer-env", "SENT_TOKEN"], TOKEN)?;
             run.expect(0, &["PASS"])
         }),
-        trial("auth/without-a-token-unauthenticated-cases-are-judged", || {
+        waiting_trial("auth/without-a-token-unauthenticated-cases-are-judged", || {
             let run = judge(&[], TOKEN)?;
             run.expect(2, &["NOT JUDGED", "the server requires a token", "HTTP status 401", "--bearer-env"])?;
             expect_judged_cases(&run)
         }),
-        trial("auth/with-another-token-unauthenticated-cases-are-judged", || {
+        waiting_trial("auth/a-protected-server-is-recognized-by-any-body", || {
+            for fault in ["auth-error-body", "auth-error-with-id", "auth-oauth-body", "auth-page-body"] {
+                for status in [&[][..], &["--fault", "auth-forbidden"]] {
+                    let began = Instant::now();
+                    let run = judge_protected(&[], TOKEN, &[&["--fault", fault], status].concat())?;
+                    let code = if status.is_empty() { "HTTP status 401" } else { "HTTP status 403" };
+                    run.expect(2, &["the server requires a token", code, "--bearer-env", "--header", " judged, "])?;
+                    if began.elapsed() > MAX_REJECTION_TIME {
+                        return Err(run.failure("the rejection was waited for"));
+                    }
+                }
+            }
+            Ok(())
+        }),
+        waiting_trial("auth/with-another-token-unauthenticated-cases-are-judged", || {
             let run = judge(&["--bearer-env", "SENT_TOKEN"], "another-t0ken")?;
             run.expect(2, &["the server requires a token", "invalid_token"])?;
             expect_judged_cases(&run)
         }),
-        trial("auth/a-violation-is-found-without-a-token", || {
+        waiting_trial("auth/a-violation-is-found-without-a-token", || {
             let run = judge_protected(&[], TOKEN, &["--fault", "auth-no-scope"])?;
             run.expect(2, &["auth-challenge-scope", "The server sends a challenge that names no scope."])?;
             let run = judge_protected(&[], TOKEN, &["--fault", "auth-any-token"])?;
             run.expect(1, &["auth-invalid-token-401"])
         }),
-        trial("auth/a-server-without-authorization-has-no-finding", || {
+        waiting_trial("auth/a-server-without-authorization-has-no-finding", || {
             let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
             let path = folder.path().join("report.json");
             let address = free_address()?;

@@ -9,11 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libtest_mimic::Trial;
-use mcp_conformance::reference::EvaluationFault;
 use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::evaluation::{faults, server};
 use crate::raw::{HttpRequest, minimal_server, response, serve_response};
 use crate::{PROGRAM, trial};
 
@@ -21,7 +21,7 @@ use crate::{PROGRAM, trial};
 const SAMPLE: [(&str, &str); 12] = [
     ("search-tags-twice", "2025-11-25"),
     ("search-limit-text", "2026-07-28"),
-    ("lookup-never-succeeds", "2025-11-25"),
+    ("idle-keyword", "2025-11-25"),
     ("search-tags-object", "2026-07-28"),
     ("draft-read-text", "2025-11-25"),
     ("search-tag-empty", "2026-07-28"),
@@ -81,7 +81,8 @@ impl Run {
         let folder = tempfile::tempdir().map_err(describe_error)?;
         let address = free_address()?;
         let url = format!("http://{address}{path}");
-        let server = ["--select", "fuzz/*", "--url", &url, "--", PROGRAM, "serve", "--http", &address];
+        let [program, serve] = server::command()?;
+        let server = ["--select", "fuzz/*", "--url", &url, "--", &program, &serve, "--http", &address];
         Self::start(folder.path(), &[options, &server, faults].concat())
     }
 
@@ -115,12 +116,11 @@ fn the_conforming_server_has_no_finding() -> Result<(), String> {
 fn a_sample_of_evaluation_faults_is_found() -> Result<(), String> {
     let next = AtomicUsize::new(0);
     let missed = Mutex::new(Vec::new());
-    let fault_of = |name: &str| EvaluationFault::all().find(|fault| fault.name() == name);
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some((name, revision)) = SAMPLE.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = fault_of(name).ok_or("no fault has this name".to_owned()).and_then(|fault| {
+                    let outcome = faults::find(name).and_then(|fault| {
                         let family = format!("{}*", fault.tool().split('_').next().unwrap_or_default());
                         let options = [
                             &["--revision", revision, "--seed", "1", "--fuzz-time", "90s"][..],
@@ -156,13 +156,17 @@ fn a_failing_call_is_replayed() -> Result<(), String> {
     };
     let address = free_address()?;
     let url = format!("http://{address}/mcp");
-    let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address, "--fault"];
+    let [program, serve] = server::command()?;
+    let server = ["--url", &url, "--", &program, &serve, "--http", &address];
     let fuzz = ["--select", "fuzz/*", "--revision", "2025-11-25", "--tool", "search", "--regressions", "saved"];
-    let code = run(&[&fuzz[..], &server, &["search-tags-twice"]].concat())?;
-    let mut files = fs::read_dir(folder.path().join("saved")).map_err(describe_error)?.flatten();
+    let fault = ["--fault", "search-tags-twice"];
+    let code = run(&[&fuzz[..], &server, &fault].concat())?;
+    let mut folders = fs::read_dir(folder.path().join("saved")).map_err(describe_error)?.flatten();
+    let own = folders.next().ok_or("there is no folder of the server")?.path();
+    let mut files = fs::read_dir(own).map_err(describe_error)?.flatten();
     let file = files.next().ok_or("no failing call was saved")?.path().display().to_string();
-    let replay = |fault: &str| run(&[&["replay", &file], &server[..], &[fault]].concat());
-    match (code, replay("search-tags-twice")?, replay("http-sessionless")?) {
+    let replay = |options: &[&str]| run(&[&["replay", &file], &server[..], options].concat());
+    match (code, replay(&fault)?, replay(&[])?) {
         (Some(1), Some(1), Some(0)) => Ok(()),
         codes => Err(format!("the run and its replays exit with {codes:?}")),
     }
@@ -170,8 +174,9 @@ fn a_failing_call_is_replayed() -> Result<(), String> {
 
 fn a_crash_of_the_server_is_reported() -> Result<(), String> {
     let address = free_address()?;
-    let mut server = Command::new(PROGRAM);
-    server.args(["serve", "--http", &address, "--fault", "search-tags-twice"]);
+    let [program, serve] = server::command()?;
+    let mut server = Command::new(program);
+    server.args([&serve, "--http", &address, "--fault", "search-tags-twice"]);
     let mut server =
         server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(describe_error)?;
     let folder = tempfile::tempdir().map_err(describe_error)?;
@@ -244,11 +249,41 @@ fn a_rate_limit_stops_fuzzing() -> Result<(), String> {
     Err(format!("the reason is: {reason}\n{}", run.text))
 }
 
+/// A rejection because of rate limiting: its status, its headers and the error in its body.
+type Rejection = (&'static str, &'static [(&'static str, &'static str)], Option<Value>);
+
 fn a_permanent_rate_limit_is_an_error() -> Result<(), String> {
+    let error = json!({ "code": -32_000, "message": "Rate limit exceeded" });
+    let forms: [Rejection; 5] = [
+        ("429 Too Many Requests", &[("retry-after", "3600")], None),
+        ("429 Too Many Requests", &[], None),
+        ("429 Too Many Requests", &[("content-type", "application/json")], Some(error.clone())),
+        ("503 Service Unavailable", &[("retry-after", "3600")], None),
+        ("200 OK", &[("content-type", "application/json")], Some(error)),
+    ];
+    for (status, headers, error) in forms {
+        permanent_rate_limit(status, headers, error).map_err(|problem| format!("{status} {headers:?}: {problem}"))?;
+    }
+    Ok(())
+}
+
+/// Judges a server that rejects every request after some with this status, these headers and this error.
+fn permanent_rate_limit(
+    status: &'static str,
+    headers: &'static [(&'static str, &'static str)],
+    error: Option<Value>,
+) -> Result<(), String> {
     let count = AtomicUsize::new(0);
     let address = serve_response(move |request| {
-        if request.method == "POST" && count.fetch_add(1, Ordering::Relaxed) >= 30 {
-            return response("429 Too Many Requests", &[("retry-after", "3600")], "slow down");
+        let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        // An error belongs to a request, a status to any message.
+        let is_limited = error.is_none() || message.get("id").is_some();
+        if request.method == "POST" && is_limited && count.fetch_add(1, Ordering::Relaxed) >= 30 {
+            let body = error.as_ref().map_or_else(
+                || "slow down".to_owned(),
+                |error| json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string(),
+            );
+            return response(status, headers, &body);
         }
         minimal_server(request)
     });

@@ -14,27 +14,28 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::hostile::{LONG_LIMIT, LONG_TIMEOUTS, Run, SHORT_LIMIT, SHORT_TIMEOUTS};
 use crate::raw::{linger, listen, minimal_server, read, response, serve_response, unused_address};
-use crate::trial;
+use crate::waiting_trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for server in broken_servers() {
-        trials.push(trial(format!("hostile/http/{}", server.name), move || server.check()));
+        trials.push(waiting_trial(format!("hostile/http/{}", server.name), move || server.check()));
     }
-    trials.push(trial(
+    trials.push(waiting_trial(
         "hostile/http/a-redirect-to-another-origin-is-not-followed",
         a_redirect_to_another_origin_is_not_followed,
     ));
-    trials.push(trial(
+    trials.push(waiting_trial(
         "hostile/http/an-endpoint-of-another-origin-is-not-used",
         an_endpoint_of_another_origin_is_not_used,
     ));
-    trials.push(trial("hostile/http/retry-after-is-respected", retry_after_is_respected));
-    trials.push(trial(
+    trials.push(waiting_trial("hostile/http/retry-after-is-respected", retry_after_is_respected));
+    trials.push(waiting_trial("hostile/http/one-session-at-a-time-is-recognised", one_session_is_recognised));
+    trials.push(waiting_trial(
         "hostile/http/a-certificate-is-verified-without-insecure",
         a_certificate_is_verified_without_insecure,
     ));
-    trials.push(trial(
+    trials.push(waiting_trial(
         "hostile/http/no-proxy-is-used-for-the-loopback-interface",
         no_proxy_is_used_for_the_loopback_interface,
     ));
@@ -361,6 +362,33 @@ fn an_endpoint_of_another_origin_is_not_used() -> Result<(), String> {
 }
 
 /// A rate-limited request is repeated after the time that `Retry-After` names.
+/// The refusal of a second session is neither an answer to an unknown version, nor one to a client without capabilities.
+fn one_session_is_recognised() -> Result<(), String> {
+    let opened = AtomicUsize::new(0);
+    let address = serve_response(move |request| {
+        let refusal = |message: &str| {
+            let id = request.message().get("id").cloned().unwrap_or_default();
+            let error = serde_json::json!({ "code": -32600, "message": message });
+            let body = serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": error });
+            response("400 Bad Request", &[("content-type", "application/json")], &body.to_string())
+        };
+        if request.message()["method"] != "initialize" {
+            let has_session = request.header("mcp-session-id") == Some("only");
+            return if has_session { minimal_server(request) } else { refusal("no session") };
+        }
+        if opened.fetch_add(1, Ordering::Relaxed) > 0 {
+            return refusal("Server already initialized");
+        }
+        let text = String::from_utf8(minimal_server(request)).unwrap_or_default();
+        text.replacen("\r\n", "\r\nmcp-session-id: only\r\n", 1).into_bytes()
+    });
+    let mut options = vec!["--revision", "2025-11-25", "--select", "lifecycle/ping"];
+    options.extend(["--select", "lifecycle/version-unknown", "--select", "lifecycle/version-agreed-again"]);
+    options.extend(SHORT_TIMEOUTS);
+    let run = Run::judge(&options, &[&format!("http://{address}/mcp")])?;
+    run.expect(2, &["refuses another session while one is open", "cases that could not be judged: 1"])
+}
+
 fn retry_after_is_respected() -> Result<(), String> {
     let began: Arc<std::sync::OnceLock<Instant>> = Arc::default();
     let early = Arc::new(AtomicUsize::new(0));

@@ -12,7 +12,7 @@ use mcp_conformance::spec::{Revision, Transport};
 use mcp_conformance::verdict::Verdict;
 
 use crate::builtin::cases;
-use crate::{PROGRAM, program, trial};
+use crate::{PROGRAM, program, waiting_trial};
 
 /// Faults of every area, each with a revision in which it shows.
 const FAULTS: [(&str, Revision); 30] = [
@@ -54,7 +54,9 @@ const TRIAL_COUNT: usize = 5;
 pub(crate) fn trials() -> Vec<Trial> {
     let trial_of =
         |number| move || FAULTS.iter().skip(number).step_by(TRIAL_COUNT).try_for_each(is_found_over_both_transports);
-    (0..TRIAL_COUNT).map(|number| trial(format!("parity/{}-of-{TRIAL_COUNT}", number + 1), trial_of(number))).collect()
+    (0..TRIAL_COUNT)
+        .map(|number| waiting_trial(format!("parity/{}-of-{TRIAL_COUNT}", number + 1), trial_of(number)))
+        .collect()
 }
 
 /// Findings, each as its case, requirement, verdict and message.

@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 use crate::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
-use crate::{PROGRAM, trial};
+use crate::{PROGRAM, waiting_trial};
 
 /// A token whose encoded forms in JSON and in URLs differ from it.
 const TOKEN: &str = r#"h-u\s"h+1/2==t0k3n"#;
@@ -19,20 +19,26 @@ const SECRET_PARTS: [&str; 6] = ["h-u\\s", "h+1/2==", "h%2B1%2F2", "t0k3n", KEY,
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("hostile/secrets/secrets-that-a-server-echoes-are-masked", secrets_that_a_server_echoes_are_masked),
-        trial(
+        waiting_trial(
+            "hostile/secrets/secrets-that-a-server-echoes-are-masked",
+            secrets_that_a_server_echoes_are_masked,
+        ),
+        waiting_trial(
             "hostile/secrets/secrets-that-a-started-server-prints-are-masked",
             secrets_that_a_started_server_prints_are_masked,
         ),
-        trial("hostile/secrets/secrets-in-an-error-response-are-masked", secrets_in_an_error_response_are_masked),
-        trial("hostile/secrets/a-short-secret-is-rejected", || {
+        waiting_trial(
+            "hostile/secrets/secrets-in-an-error-response-are-masked",
+            secrets_in_an_error_response_are_masked,
+        ),
+        waiting_trial("hostile/secrets/a-short-secret-is-rejected", || {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
             let arguments = ["--header", "Authorization: Bearer h4sh", "http://127.0.0.1:9/mcp"];
             let output = crate::program(folder, &arguments)?.with_code(2)?;
             let printed = output.text.split("--- stdout").nth(1).unwrap_or_default();
             if printed.contains("shorter than 6") && !printed.contains("h4sh") { Ok(()) } else { Err(output.text) }
         }),
-        trial("hostile/secrets/an-invalid-argument-is-not-printed", an_invalid_argument_is_not_printed),
+        waiting_trial("hostile/secrets/an-invalid-argument-is-not-printed", an_invalid_argument_is_not_printed),
     ]
 }
 
@@ -43,6 +49,7 @@ fn run_without_leak(options: &[&str], server: &[&str]) -> Result<(Option<i32>, S
     let mut command = std::process::Command::new(PROGRAM);
     command.current_dir(folder.path()).env("SECRET_TOKEN", TOKEN).env_remove("CI").stdin(std::process::Stdio::null());
     command.args(["-v", "--timeout", "2s", "--startup-timeout", "5s", "--fuzz", "off"]);
+    command.args(["--save-transcript", "transcript.jsonl"]);
     for format in ["json", "junit", "sarif", "tap", "markdown", "github", "html", "text"] {
         command.args(["--report", &format!("{format}=report.{format}")]);
     }
@@ -110,8 +117,11 @@ fn secrets_that_a_server_echoes_are_masked() -> Result<(), String> {
     if code != Some(1) || !text.contains("[secret]") || !text.contains("--bearer-env SECRET_TOKEN") {
         return Err(format!("exit code {code:?}\n{text}"));
     }
-    if !text.contains("[secret] and [secret]") {
-        return Err("the secrets did not reach the server".to_owned());
+    let transcript = text.split("/transcript.jsonl\n").nth(1).and_then(|rest| rest.split("\n--- ").next());
+    for (what, found) in [("the server", Some(text.as_str())), ("the transcript", transcript)] {
+        if !found.is_some_and(|found| found.contains("[secret] and [secret]")) {
+            return Err(format!("the secrets did not reach {what}"));
+        }
     }
     let header = format!("Authorization: Bearer {TOKEN}");
     let (code, text) = run_without_leak(&["--header", &header, "--header", &key_header()], &[&address])?;

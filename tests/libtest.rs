@@ -9,12 +9,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use libtest_mimic::{Completion, Trial};
 
+use crate::HALF_CORES;
+
 pub(crate) fn trials() -> Vec<Trial> {
     let trial = |name: &str, test: fn() -> Result<(), Problem>| {
-        Trial::ignorable_test(format!("libtest/{name}"), move || match test() {
-            Ok(()) => Ok(Completion::Completed),
-            Err(Problem::Failed(message)) => Err(message.into()),
-            Err(Problem::NotAvailable(message)) => Ok(Completion::ignored_with(message)),
+        Trial::ignorable_test(format!("libtest/{name}"), move || {
+            let _core = HALF_CORES.take(2);
+            match test() {
+                Ok(()) => Ok(Completion::Completed),
+                Err(Problem::Failed(message)) => Err(message.into()),
+                Err(Problem::NotAvailable(message)) => Ok(Completion::ignored_with(message)),
+            }
         })
     };
     vec![
@@ -170,10 +175,37 @@ fn nextest_runs_the_tests() -> Result<(), Problem> {
         return Err(if required { Problem::Failed(message) } else { Problem::NotAvailable(message) });
     }
     let mut tests = cargo();
-    tests.args(["nextest", "run", "--color", "never", "--features", "harness", "--test", "program", "--retries", "1"]);
+    tests.args(["nextest", "run", "--color", "never", "--all-features", "--test", "program", "--retries", "1"]);
     tests.args(["-E", "test(/^lifecycle.*version/) | test(=content/structured-conforms)"]);
     tests.env("MCP_CONFORMANCE_FAULT", FAULT);
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (config, junit) = (folder.path().join("nextest.toml"), folder.path().join("junit.xml"));
+    let text = format!("[profile.ci.junit]\npath = {:?}\n", junit.display().to_string());
+    std::fs::write(&config, text).map_err(|error| error.to_string())?;
+    tests.arg("--config-file").arg(&config).args(["--profile", "ci"]);
     let output = run(tests)?.with_code(100)?;
     check("other tests pass", output.text.contains("PASS [") && output.text.contains(" 1 failed"))?;
-    output.shows("requirement: ").map(drop)
+    output.shows("requirement: ")?;
+    let text = std::fs::read_to_string(junit).map_err(|error| format!("nextest writes no JUnit: {error}"))?;
+    check_junit(&text)
+}
+
+/// The `JUnit` report of nextest: a test case for each case, and the finding as the output of the one that fails.
+fn check_junit(text: &str) -> Result<(), Problem> {
+    let report = quick_junit::Report::deserialize_from_str(text).map_err(|error| format!("JUnit: {error}"))?;
+    let cases: Vec<&quick_junit::TestCase> = report.test_suites.iter().flat_map(|suite| &suite.test_cases).collect();
+    let is_failed = |case: &&&quick_junit::TestCase| {
+        matches!(
+            &case.status,
+            quick_junit::TestCaseStatus::NonSuccess { kind: quick_junit::NonSuccessKind::Failure, .. }
+        )
+    };
+    let failed: Vec<&str> = cases.iter().filter(is_failed).map(|case| case.name.as_str()).collect();
+    if failed != [CASE] || cases.len() < 2 {
+        return Err(format!("{} test cases, of which these fail: {failed:?}\n{text}", cases.len()).into());
+    }
+    let document = roxmltree::Document::parse(text).map_err(|error| error.to_string())?;
+    let case = document.descendants().find(|node| node.attribute("name") == Some(CASE));
+    let shown: String = case.into_iter().flat_map(|case| case.descendants()).filter_map(|node| node.text()).collect();
+    check("the output of the failing test is the finding", shown.contains("requirement: "))
 }

@@ -9,10 +9,10 @@ use libtest_mimic::Trial;
 use mcp_conformance::report::Report;
 use tempfile::TempDir;
 
-use crate::trial;
+use crate::{servers_are_required, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let required = std::env::var_os("MCP_CONFORMANCE_SERVERS").is_some_and(|value| value == "required");
+    let required = servers_are_required();
     let absent = !everything_server().is_file();
     vec![
         trial("runner/its-program-is-found-once", its_program_is_found_once),

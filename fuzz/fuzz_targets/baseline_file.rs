@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use mcp_conformance::internals::case::{Baseline, BaselineEntry, Change};
+use mcp_conformance::internals::baseline::{Baseline, BaselineEntry, Change};
 
 fn line() -> BaselineEntry {
     BaselineEntry {
@@ -17,6 +17,7 @@ fn line() -> BaselineEntry {
         verdict: None,
         reason: "known".to_owned(),
         expires: None,
+        flaky: false,
     }
 }
 

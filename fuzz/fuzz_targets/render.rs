@@ -124,7 +124,9 @@ fuzz_target!(|attack: &str| {
         }
     }
     assert_eq!(Report::parse(&report.render(&Json)).ok().as_ref(), Some(&report));
-    let sarif: Value = serde_json::from_str(&report.render(&Sarif)).expect("SARIF is JSON");
+    let sarif: Value = serde_json::from_str(&report.render(&Sarif::default())).expect("SARIF is JSON");
+    // Equal findings of several tools, cases or revisions are one result.
+    let results = sarif["runs"][0]["results"].as_array().map_or(0, Vec::len);
     let findings: usize = report.results().map(|result| result.findings.len()).sum();
-    assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(findings));
+    assert!(results <= findings && (results == 0) == (findings == 0), "{results} results of {findings} findings");
 });

@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     let again = Report::parse(&report.render(&Json)).expect("a written report can be parsed");
     assert_eq!(serde_json::to_value(&again).ok(), serde_json::to_value(&report).ok());
     assert!(Conclusion::ALL.contains(&report.conclusion()));
-    let formats: [&dyn Renderer; 8] = [&Html, &Junit, &Sarif, &Tap, &Markdown, &Github, &Badge, &Text::default()];
+    let formats: [&dyn Renderer; 8] = [&Html, &Junit, &Sarif::default(), &Tap, &Markdown, &Github, &Badge, &Text::default()];
     for format in formats {
         assert!(!report.render(format).contains('\u{1b}'), "the output contains an escape character");
     }

@@ -64,6 +64,7 @@ fuzz_target!(|bytes: &[u8]| {
         discovered_lists: std::collections::BTreeMap::new(),
         not_carried_out: None,
         not_applicable: None,
+        silent_methods: std::collections::BTreeSet::new(),
     };
     let executions = [execution()];
     for case in cases().iter().filter(|case| case.runs_in(revision)) {

@@ -1,7 +1,7 @@
 
 "use strict";
 (() => {
-  // The page is complete without this script, which only filters, expands and copies. It never creates markup.
+  // The page is complete without this script, which only filters, expands and copies. It never parses markup.
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const form = document.getElementById("filters");
   const counted = document.getElementById("shown");
@@ -15,7 +15,6 @@
     .map((option, index) => [option.value, index]));
 
   const findings = all(".finding").map((element) => ({ element, ...element.dataset }));
-  const groups = all(".group").map((element) => ({ element, findings: all(".finding", element) }));
   const areas = all(".area").map((element) => ({ element, area: element.dataset.area, cases: Number(element.dataset.cases), rows: null }));
   const text = (item) => (item.text ??= item.element.textContent.toLowerCase());
 
@@ -33,12 +32,12 @@
     (!filters.area || has(finding.areas, filters.area)) &&
     (!filters.revision || has(finding.revisions, filters.revision)) &&
     (!filters.tool || has(finding.tools, toolNumbers.get(filters.tool))) &&
+    (!filters.whose || finding.whose === filters.whose) &&
     (!filters.status || (filters.status === "open"
       ? !finding.element.matches(".flaky, .accepted") : finding.element.classList.contains(filters.status))) &&
-    (!filters.q || text(finding).includes(filters.q.toLowerCase()) ||
-      finding.element.parentElement.firstElementChild.textContent.toLowerCase().includes(filters.q.toLowerCase()));
+    (!filters.q || text(finding).includes(filters.q.toLowerCase()));
 
-  // Only findings have a status, so it does not filter rows.
+  // Only findings have a status and an author, so these do not filter rows.
   const matchesRow = (filters, row) => {
     const verdicts = filters.revision ? [row.verdicts[columns.get(filters.revision)]] : row.verdicts;
     return verdicts.some((verdict) => verdict && (!filters.verdict || verdict === filters.verdict)) &&
@@ -56,9 +55,6 @@
       const matches = matchesFinding(filters, finding);
       finding.element.hidden = !matches;
       found += matches ? 1 : 0;
-    }
-    for (const group of groups) {
-      group.element.hidden = group.findings.every((element) => element.hidden);
     }
     let cases = 0;
     let total = 0;
@@ -89,7 +85,7 @@
     }
     for (const note of all(".nothing")) {
       const section = note.parentElement;
-      const items = all(section.id === "results" ? ".area" : ".group", section);
+      const items = all(section.id === "results" ? ".area" : ".finding", section);
       note.hidden = items.length === 0 || items.some((element) => !element.hidden);
     }
     counted.value = active
@@ -109,22 +105,45 @@
     history.replaceState(null, "", fragment ? `#${fragment}` : location.href.split("#")[0]);
   };
 
+  // Findings outside of the viewport have an estimated height, so one jump lands in the wrong place: correct it until the
+  // element stays where it belongs, or the user moves.
+  let landing = 0;
+  const land = (element) => {
+    const own = ++landing;
+    let tries = 20;
+    let settled = 0;
+    const step = () => {
+      if (own !== landing) return;
+      const before = scrollY;
+      element.scrollIntoView({ block: "start", behavior: "instant" });
+      settled = Math.abs(scrollY - before) < 1 ? settled + 1 : 0;
+      tries -= 1;
+      if (tries > 0 && settled < 3) requestAnimationFrame(() => requestAnimationFrame(step));
+    };
+    step();
+  };
+  for (const event of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+    addEventListener(event, () => { landing += 1; }, { passive: true, capture: true });
+  }
+
   const reveal = (name) => {
     const element = document.getElementById(`f-${name}`);
     if (!element) return;
     element.hidden = false;
-    element.closest(".group").hidden = false;
     element.open = true;
     all(".target-of").forEach((other) => other.classList.remove("target-of"));
     element.classList.add("target-of");
-    element.scrollIntoView({ block: "start" });
     element.querySelector("summary").focus({ preventScroll: true });
+    land(element);
   };
 
   const followFragment = (first) => {
     // A link to a section keeps the filters.
     if (location.hash && !location.hash.includes("=")) {
-      if (!first) writeFragment();
+      const section = document.getElementById(location.hash.slice(1));
+      if (first) apply(readFilters());
+      else writeFragment();
+      if (section) land(section);
       return;
     }
     const state = readFragment();
@@ -141,7 +160,7 @@
       reveal(state.show);
       writeFragment(state.show);
     } else if (!first) {
-      form.scrollIntoView({ block: "start" });
+      land(form);
     }
   };
 
@@ -183,31 +202,111 @@
   });
 
   // Without clipboard access, select the text so that the user can copy it.
-  const copy = async (button) => {
-    const code = button.parentElement.querySelector("code");
+  const copy = async (button, text, source) => {
     const label = button.firstChild;
+    const before = label.data;
+    if (button.disabled) return;
+    button.disabled = true;
     try {
-      await navigator.clipboard.writeText(code.textContent);
+      await navigator.clipboard.writeText(text);
       label.data = "Copied";
       announcement.textContent = "Copied";
     } catch {
       const range = document.createRange();
-      range.selectNodeContents(code);
+      range.selectNodeContents(source);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
       label.data = "Selected";
       announcement.textContent = "The text is selected";
     }
     setTimeout(() => {
-      label.data = "Copy";
+      label.data = before;
+      button.disabled = false;
       announcement.textContent = "";
     }, 2000);
   };
+
+  // A finding as the text of an issue. What a server sent must not format the issue, link, or mention anyone.
+  const inert = (text) => text.trim().replace(/\s+/g, " ").replace(/[\\`*_{}[\]()<>#|~!&@]/g, (c) => `&#${c.charCodeAt(0)};`);
+  const fenced = (text) => {
+    const runs = text.match(/`+/g) ?? [];
+    const fence = "`".repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
+    return `${fence}text\n${text}\n${fence}`;
+  };
+  const one = (element, selector) => element.querySelector(selector)?.textContent ?? "";
+  const label = (line) => [...line.childNodes].filter((node) => node.nodeName !== "BUTTON").map((node) => node.textContent).join("");
+  const issue = (finding) => {
+    const facts = all(".facts > div", finding).map((fact) => [one(fact, "dt"), fact.querySelector("dd")]);
+    const parts = [`## ${inert(one(finding, ".message-line"))}`];
+    const about = [".badge", ".requirement", ".level", ".whose", ".occurrences"].map((part) => inert(one(finding, `summary ${part}`)));
+    parts.push(about.join(", "));
+    for (const name of ["expected", "actual"]) {
+      const part = finding.querySelector(`.versus > .${name}`);
+      const lines = all("p, pre", part).map((line) => line.textContent);
+      parts.push(`**${one(part, "h4")}**`, fenced(lines.join("\n")));
+    }
+    for (const [name, value] of facts) {
+      const link = value.querySelector("a");
+      const command = value.matches(".command") && one(value, "code");
+      parts.push(`**${name}**`, command ? fenced(command) : link ? `<${link.href}>` : inert(value.textContent));
+    }
+    const messages = all(".evidence .message", finding)
+      .map((message) => `${label(message.querySelector("p"))}\n${one(message, "pre")}`.trim());
+    if (messages.length) parts.push("**Messages**", fenced(messages.join("\n\n")));
+    return `${parts.join("\n\n")}\n`;
+  };
+
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("button.copy");
-    if (button) copy(button);
+    const button = event.target.closest("button.copy, button.issue");
+    if (!button) return;
+    if (button.matches(".issue")) {
+      const finding = button.closest(".finding");
+      copy(button, issue(finding), finding);
+      return;
+    }
+    const source = button.closest(".message")?.querySelector("pre") ?? button.parentElement.querySelector("code");
+    copy(button, source.textContent, source);
   });
-  for (const button of all("button.copy")) button.hidden = false;
+  for (const button of all("button.copy, button.issue")) button.hidden = false;
+
+  // Messages get their buttons once they are visible, as there can be tens of thousands.
+  document.addEventListener("toggle", (event) => {
+    if (!event.target.matches?.(".finding[open]")) return;
+    for (const label of all(".message > p:first-child", event.target)) {
+      if (label.querySelector("button")) continue;
+      const button = document.createElement("button");
+      const hint = document.createElement("span");
+      button.type = "button";
+      button.className = "copy";
+      hint.className = "unseen";
+      hint.textContent = " the message";
+      button.append("Copy", hint);
+      label.append(button);
+    }
+  }, true);
+
+  // `/` searches; `j` and `k` go to the next and the previous finding.
+  const neighbour = (step) => {
+    const items = visible().map((finding) => finding.element);
+    const current = items.indexOf(document.activeElement?.closest(".finding"));
+    const next = items[current === -1 ? (step > 0 ? 0 : items.length - 1) : current + step];
+    if (!next) return;
+    next.querySelector("summary").focus({ preventScroll: true });
+    land(next);
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.closest("input, select, textarea")) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    if (event.key === "/") {
+      event.preventDefault();
+      form.q.focus();
+    } else if (event.key === "j" || event.key === "k") {
+      neighbour(event.key === "j" ? 1 : -1);
+    }
+  });
 
   const theme = document.getElementById("theme");
   const themes = ["auto", "light", "dark"];
@@ -219,14 +318,20 @@
   });
   theme.hidden = false;
 
-  // Expand everything for printing.
+  // A print has every visible finding, with the messages of those that the reader opened.
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = all("details:not([open])").filter((element) => !element.hidden);
-    for (const element of closed) element.open = true;
+    closed = visible().map((finding) => finding.element).filter((element) => !element.open);
+    for (const element of closed) {
+      element.classList.add("brief");
+      element.open = true;
+    }
   });
   addEventListener("afterprint", () => {
-    for (const element of closed) element.open = false;
+    for (const element of closed) {
+      element.open = false;
+      element.classList.remove("brief");
+    }
     closed = [];
   });
 

@@ -1,7 +1,6 @@
-//! Baseline files: findings that are accepted for now, each with a reason and an optional expiry date.
+//! Baseline files: their closed schema, parsing with located errors, and rewriting that keeps comments.
 //!
-//! Responsible for the file: its closed schema, parsing with located errors, and rewriting that keeps comments.
-//! Comparing the findings of a run with it is up to the report.
+//! Comparing the findings of a run with a baseline is up to the report.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -9,105 +8,22 @@ use std::sync::OnceLock;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
 use jsonschema::Validator;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file_schema::explain;
 use super::jsonc::Document;
 use super::load;
 use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
+use crate::baseline::{Baseline, BaselineEntry, Change};
 use crate::spec::RevisionSet;
-use crate::verdict::Verdict;
 
 /// The closed JSON Schema of baselines, for editors and for validation.
 pub(crate) const BASELINE_SCHEMA: &str = include_str!("../../reports/baseline-schema.json");
 
-/// The placeholder for the reason of a new entry.
-pub(crate) const NO_REASON_YET: &str = "TODO: explain why this finding is accepted";
-
 /// The maximum number of errors that are reported.
 const MAX_FAULTS: usize = 50;
 
-/// An accepted finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BaselineEntry {
-    /// The case that makes the finding.
-    pub case: String,
-    /// The violated requirement.
-    pub requirement: String,
-    /// The tool that the finding is about; any tool if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The revisions in which it is accepted; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revisions: Option<RevisionSet>,
-    /// Whether it is accepted as a failure or as a warning; both if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
-    /// Why it is accepted.
-    pub reason: String,
-    /// The last day on which it is accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires: Option<String>,
-}
-
-impl BaselineEntry {
-    /// Whether the entry has expired on a day, given as `2027-01-31`.
-    #[must_use]
-    pub fn is_expired(&self, today: &str) -> bool {
-        self.expires.as_deref().is_some_and(|last| last < today)
-    }
-
-    /// The revisions to which the entry applies.
-    #[must_use]
-    pub fn within(&self) -> RevisionSet {
-        self.revisions.unwrap_or(RevisionSet::ALL)
-    }
-
-    /// Whether two entries accept the same finding in some revision.
-    fn collides(&self, other: &Self) -> bool {
-        let either = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
-        self.case == other.case
-            && self.requirement == other.requirement
-            && either(&self.tool, &other.tool)
-            && (self.verdict.is_none() || other.verdict.is_none() || self.verdict == other.verdict)
-            && !self.within().intersection(other.within()).is_empty()
-    }
-}
-
-/// The accepted findings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Baseline {
-    #[serde(default, rename = "$schema")]
-    _schema: Option<String>,
-    /// The revisions that the server supports, if the file lists them.
-    #[serde(default)]
-    pub revisions: Option<RevisionSet>,
-    /// The entries.
-    #[serde(rename = "findings")]
-    pub entries: Vec<BaselineEntry>,
-}
-
-/// A change to a baseline file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// Removes the entry with this index.
-    Remove(usize),
-    /// Limits the entry with this index to these revisions.
-    Narrow(usize, RevisionSet),
-    /// Appends an entry.
-    Add(BaselineEntry),
-}
-
 impl Baseline {
-    /// A baseline with these entries.
-    #[must_use]
-    pub fn of(revisions: Option<RevisionSet>, entries: Vec<BaselineEntry>) -> Self {
-        Self { _schema: None, revisions, entries }
-    }
-
     /// Reads a baseline file; also returns its text.
     ///
     /// # Errors
@@ -233,6 +149,9 @@ fn input(entry: &BaselineEntry) -> CstInputValue {
     add("verdict", entry.verdict.map(|verdict| verdict.as_str().to_owned()));
     add("reason", Some(entry.reason.clone()));
     add("expires", entry.expires.clone());
+    if entry.flaky {
+        members.push(("flaky".to_owned(), CstInputValue::Bool(true)));
+    }
     CstInputValue::Object(members)
 }
 
@@ -269,7 +188,9 @@ fn invalid_revisions(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::baseline::NO_REASON_YET;
     use crate::spec::Revision;
+    use crate::verdict::Verdict;
 
     const TEXT: &str = r#"// Why there is this file.
 {
@@ -338,6 +259,7 @@ mod tests {
             verdict: Some(Verdict::Warn),
             reason: NO_REASON_YET.to_owned(),
             expires: None,
+            flaky: false,
         };
         let kept = "2024-11-05, 2025-06-18".parse().expect("a set");
         let changes = [Change::Narrow(0, kept), Change::Remove(1), Change::Add(new.clone())];

@@ -76,6 +76,8 @@ names! {
         JsonSchema = "json-schema": "The value is a valid JSON Schema of the dialect that it declares, or of the default one.",
         JsonSchemaInDeclaredDialect = "json-schema-in-declared-dialect": "A JSON Schema that is valid in some dialect is valid in the one that it declares.",
         JsonSchemaInAnyDialect = "json-schema-in-any-dialect": "The value is a valid JSON Schema of at least one dialect.",
+        PatternsValid = "patterns-valid": "Every `pattern` in the schema is a regular expression.",
+        ReferencesResolve = "references-resolve": "Every reference within the schema points to a schema.",
         NoRemoteReference = "no-remote-reference": "No reference in the schema points to the network.",
         HeaderNamesUnique = "header-names-unique": "No two `x-mcp-header` names of a schema are the same when letter case is ignored.",
         StructuredContentConforms = "structured-content-conforms": "`structuredContent` conforms to the tool's `outputSchema`.",
@@ -84,6 +86,7 @@ names! {
         ImageMatchesMimeType = "image-matches-mime-type": "The data of an image is of the type that `mimeType` names.",
         ClientRequestDeclared = "client-request-declared": "What the server requests from the client, in kind and mode, was declared by the client.",
         ToolUsesHaveResults = "tool-uses-have-results": "In the messages of a sampling request, every tool use is followed by its result.",
+        ProtocolVersion = "protocol-version": "The string names a version of the protocol.",
         ToolKnown = "tool-known": "A call to a listed tool is not answered with -32601.",
     }
 }
@@ -106,8 +109,10 @@ names! {
         PromptsServed = "prompts-served": "A listed prompt without required arguments is returned by `prompts/get`.",
         ServerSurvivesCalls = "server-survives-calls": "The server does not exit while a valid call is open.",
         ExitsOnSigterm = "exits-on-sigterm": "A process that keeps running after its input was closed exits on SIGTERM.",
+        InitializeAnswered = "initialize-answered": "The first `initialize` of a connection is answered.",
         VersionAgreedAgain = "version-agreed-again": "A version that the server agreed to once is agreed to again.",
         VersionFallbackNewest = "version-fallback-newest": "The version offered instead of an unknown one is not older than a version that the server supports.",
+        ListedVersionServed = "listed-version-served": "A version that `server/discover` lists is not rejected as unsupported.",
         UnknownVersionNotAccepted = "unknown-version-not-accepted": "The server does not agree to a version that does not exist.",
         NoRequestsBeforeInitialized = "no-requests-before-initialized": "The server sends no request but ping before `notifications/initialized`.",
         PingAnsweredBeforeInitialized = "ping-answered-before-initialized": "A ping before `notifications/initialized` is answered with a result.",
@@ -130,9 +135,11 @@ names! {
         TaskOnlyFromToolCall = "task-only-from-tool-call": "Only a result of `tools/call` creates a task.",
         TaskInputKeysNotReused = "task-input-keys-not-reused": "A key in the `inputRequests` of a task always means the same request.",
         ServerCancelsOnlyOwnRequests = "server-cancels-only-own-requests": "The server cancels only its own requests, while they are open.",
+        TimedOutRequestsCancelled = "timed-out-requests-cancelled": "A request of the server that the client leaves unanswered is cancelled when the server stops waiting for it.",
         ServerCancelsNoTaskRequest = "server-cancels-no-task-request": "The server does not use `notifications/cancelled` for a request that asks for a task.",
         ServerCancelsOnlySubscriptions = "server-cancels-only-subscriptions": "The server cancels nothing but subscriptions.",
         MessagesOnOneStream = "messages-on-one-stream": "No message is sent on two streams.",
+        StreamsCarryResponses = "streams-carry-responses": "No stream of a request ends without the response, unless the request was cancelled or the stream can be resumed.",
     }
 }
 
@@ -386,9 +393,14 @@ names! {
         Memory = "memory": "Memory does not grow with every call.",
         LatencyGrowth = "latency": "Response times do not increase with every call.",
         Descriptors = "descriptors": "The numbers of open files and child processes do not grow with every call.",
-        NeverSucceeds = "never-succeeds": "At least one call that the inputSchema allows succeeds.",
         SchemaContradiction = "schema-contradiction": "Some arguments satisfy the inputSchema.",
         SchemaWithoutEffect = "schema-without-effect": "Every keyword in the inputSchema has an effect.",
+        ReadBack = "read-back": "What was written to an object is what is read from it.",
+        CreatedUnlisted = "created-unlisted": "A list has the objects that were created.",
+        DeletedServed = "deleted-served": "An object that was deleted is no longer served.",
+        DeletedListed = "deleted-listed": "A list has no objects that were deleted.",
+        OtherObject = "other-object": "Changing or deleting an object leaves the others as they are.",
+        RepeatedRead = "repeated-read": "Reading an object does not change what the next read returns.",
     }
 }
 
@@ -406,6 +418,22 @@ names! {
         ClientRequestsDeclared = "client-requests-declared": "Meanwhile the server requests from the client only what the client declared.",
         LogLevelRespected = "log-level-respected": "What the server logs at the first step it does not log at the second, which asks for emergencies only.",
         FewServerRequests = "few-server-requests": "The server sends the client at most twenty requests.",
+    }
+}
+
+impl Oracle {
+    /// Whether only calls in sequences show a violation.
+    #[must_use]
+    pub fn needs_sequence(self) -> bool {
+        matches!(
+            self,
+            Self::ReadBack
+                | Self::CreatedUnlisted
+                | Self::DeletedServed
+                | Self::DeletedListed
+                | Self::OtherObject
+                | Self::RepeatedRead
+        )
     }
 }
 

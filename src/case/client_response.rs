@@ -1,9 +1,9 @@
-//! How a case responds to requests of the server.
+//! How a case responds to requests of the server, or that it does not.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A response to a request of the server; placeholders `${client-request...}` in its strings are filled in.
+/// A response to a request of the server, or `no-response`; placeholders `${client-request...}` in its strings are filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "client-response", transform = super::schema_types::one_member))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -13,4 +13,6 @@ pub enum ClientResponse {
     /// The error of the response. Where the revision puts responses into a retry, which can hold no error, there is
     /// none.
     Error(#[cfg_attr(test, schemars(with = "super::schema_types::Object"))] Value),
+    /// No response at all.
+    NoResponse,
 }

@@ -1,12 +1,13 @@
 //! Which requirements of the catalogue the cases check, and why no case checks the others.
 //!
-//! Owns the list of reasons (`cases/requirements/reasons.toml`) and the counting. It does not depend on the results of a
+//! Owns the list of reasons (`cases/requirements/reasons.json`) and the counting. It does not depend on the results of a
 //! run: a requirement is covered by a case whether or not the case applies to a server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::model::Case;
 use crate::spec::{Catalogue, Level, Requirement, Revision};
@@ -47,22 +48,38 @@ impl Reason {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Reasons {
-    not_observable: Vec<String>,
+    /// What the file is for.
+    #[serde(rename = "$comment")]
+    _comment: IgnoredAny,
+    /// The requirements, each with the reason in detail.
+    not_observable: BTreeMap<String, ReasonDetail>,
     permission: Vec<String>,
+}
+
+/// What a user reads of a requirement that no case checks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonDetail {
+    /// Why no case checks it, and what it would take.
+    pub reason: String,
+    /// Why it matters.
+    pub why: String,
+    /// How to fix a server that violates it.
+    pub fix: String,
 }
 
 impl Reasons {
     /// The embedded list, read once.
     fn embedded() -> &'static Self {
         static REASONS: OnceLock<Reasons> = OnceLock::new();
-        const TEXT: &str = include_str!("../../cases/requirements/reasons.toml");
-        REASONS.get_or_init(|| toml::from_str(TEXT).expect("the embedded reasons are tested"))
+        const TEXT: &str = include_str!("../../cases/requirements/reasons.json");
+        REASONS.get_or_init(|| serde_json::from_str(TEXT).expect("the embedded reasons are tested"))
     }
 
-    fn of(&self, reason: Reason) -> &[String] {
+    fn of(&self, reason: Reason) -> Vec<&str> {
         match reason {
-            Reason::NotObservable => &self.not_observable,
-            Reason::Permission => &self.permission,
+            Reason::NotObservable => self.not_observable.keys().map(String::as_str).collect(),
+            Reason::Permission => self.permission.iter().map(String::as_str).collect(),
         }
     }
 }
@@ -72,8 +89,30 @@ impl Reasons {
 /// # Panics
 /// When the embedded data is damaged, which a test rules out.
 pub fn reasons() -> impl Iterator<Item = (Reason, &'static str)> {
-    let under = |reason| Reasons::embedded().of(reason).iter().map(move |id| (reason, id.as_str()));
+    let under = |reason| Reasons::embedded().of(reason).into_iter().map(move |id| (reason, id));
     Reason::ALL.into_iter().flat_map(under)
+}
+
+/// Why no case checks this requirement, why it matters and how to fix a violation, if nothing that a server writes shows
+/// whether it complies.
+///
+/// # Panics
+/// When the embedded data is damaged, which a test rules out.
+#[must_use]
+pub fn not_observable(id: &str) -> Option<&'static ReasonDetail> {
+    Reasons::embedded().not_observable.get(id)
+}
+
+/// Why no case checks this requirement, in detail, if it has a reason.
+///
+/// # Panics
+/// When the embedded data is damaged, which a test rules out.
+#[must_use]
+pub fn reason_in_detail(id: &str) -> Option<&'static str> {
+    let reasons = Reasons::embedded();
+    let is_permission = || reasons.permission.iter().any(|known| known == id);
+    let in_detail = reasons.not_observable.get(id).map(|detail| detail.reason.as_str());
+    in_detail.or_else(|| is_permission().then(|| Reason::Permission.meaning()))
 }
 
 /// What covers a requirement.
@@ -256,7 +295,11 @@ mod tests {
             let requirement = Catalogue::embedded().get(id).unwrap_or_else(|| panic!("{id} is no requirement"));
             match reason {
                 Reason::Permission => assert_eq!(requirement.level, Level::May, "{id}"),
-                Reason::NotObservable => {}
+                Reason::NotObservable => {
+                    assert_ne!(requirement.level, Level::May, "{id}");
+                    let detail = reason_in_detail(id).expect("it has a reason");
+                    assert!(detail.ends_with('.') && detail.split(' ').count() >= 6, "{id}: {detail}");
+                }
             }
         }
     }

@@ -7,16 +7,22 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::active::{ForEach, Poll, Process, Retry, Shutdown};
 use super::checks::{Check, Oracle};
 use super::client_response::ClientResponse;
+use super::expected::{AcrossSteps, ExpectedResponse, Otherwise};
 use super::http_step::HttpCall;
 use super::lazy_schema::LazySchema;
-use super::model::{AcrossSteps, ExpectedResponse, ForEach, Needs, Otherwise, Poll, Process, Retry, Shutdown};
+use super::model::Needs;
 use super::path_pattern::PathPattern;
 #[cfg(test)]
 use super::schema_types as types;
 use crate::spec::RevisionSet;
 use crate::verdict::Verdict;
+
+/// The members that name the action of a step.
+pub(super) const ACTIONS: [&str; 10] =
+    ["send", "notify", "batch", "raw", "paginate", "retry", "http", "close", "shutdown", "wait-ms"];
 
 /// One rule for a Model Context Protocol server. A case is passive (`watch` and `rules`: it checks what other
 /// cases and the discovery of the server provoke), active (`steps`: it sends messages and checks the
@@ -148,7 +154,8 @@ pub(super) enum WatchKindName {
     /// `comments`, `events`, `message`, `text`, `failure`, `unanswered-id`), and, where `WWW-Authenticate` was sent,
     /// `challenges` (the parameters by scheme). In a step's `exchange` it also has `url-relation`, which classifies the
     /// addresses that the response names (`metadata`: `here`, `elsewhere` or `unreadable`, with the path;
-    /// `resource`: `same`, `within`, `other`, `elsewhere` or `unreadable`)
+    /// `resource`: `same`, `within`, `other`, `elsewhere` or `unreadable`), and, where the system shows it, `listens-at`:
+    /// `loopback`, or `every-address` for a server on this machine that other machines reach
     Exchange,
     /// the transcript of each connection, for checks by name
     Connection,
@@ -196,7 +203,7 @@ pub(super) struct RuleFile {
 #[cfg_attr(
     test,
     derive(schemars::JsonSchema),
-    schemars(rename = "step", extend("oneOf" = types::one_of_required(&super::semantics::ACTIONS)))
+    schemars(rename = "step", extend("oneOf" = types::one_of_required(&ACTIONS)))
 )]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct StepFile {
@@ -235,17 +242,21 @@ pub(super) struct StepFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::StepName>"))]
     pub(super) close: Option<String>,
-    /// Closes the server's standard input and waits for the process to exit.
+    /// Closes the server's standard input, or sends SIGTERM first, and waits for the process to exit.
     #[serde(default)]
     pub(super) shutdown: Option<Shutdown>,
     /// Waits this many milliseconds before the next step.
     #[serde(default)]
-    #[cfg_attr(test, schemars(range(min = 1, max = super::model::MAX_WAIT_MS)))]
+    #[cfg_attr(test, schemars(range(min = 1, max = super::active::MAX_WAIT_MS)))]
     pub(super) wait_ms: Option<u64>,
     /// Repeats a `send` until its response is the expected one, or is not a result. `expect` checks that response;
     /// where a limit ends the repetition first, the case is skipped unless `otherwise` says differently.
     #[serde(default)]
     pub(super) poll: Option<Poll>,
+    /// Repeats a `send` with the input that its result requests, until a result requests none. `expect` checks that
+    /// response; where the server keeps requesting input, the case is skipped.
+    #[serde(default)]
+    pub(super) provide_input: bool,
     /// `false` sends a stateless request without `_meta`; an object replaces it.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::MetaValue>"))]

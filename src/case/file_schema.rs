@@ -7,8 +7,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
-use super::path_pattern::escape;
 use super::problem::UnlocatedDiagnostic;
+use crate::json_pointer::escape;
 
 /// The JSON Schema of case files, for completion in editors.
 pub(crate) const SCHEMA: &str = include_str!("../../cases/schema.json");

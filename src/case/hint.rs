@@ -8,12 +8,13 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::checker::revision_set;
 use super::file_schema::{self, FileKind};
 use super::jsonc::Document;
-use super::load::{locate, read};
+use super::load::read;
 use super::model::Case;
 use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
-use super::semantics::revision_set;
+use crate::json_pointer::escape;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// An example request to a server.
@@ -124,7 +125,7 @@ pub fn parse_hints(file: &str, text: &str, cases: &[&str]) -> Result<Vec<Hint>, 
     if flaws.is_empty() {
         return Ok(hints);
     }
-    let mut faults: Vec<Diagnostic> = locate(&document, flaws);
+    let mut faults: Vec<Diagnostic> = document.locate_all(flaws);
     faults.sort();
     Err(LoadError { faults })
 }
@@ -168,7 +169,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
         "call" => HintRequest::Call { tool: name, arguments },
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
-                let pointer = format!("{at}/arguments/{}", super::path_pattern::escape(argument));
+                let pointer = format!("{at}/arguments/{}", escape(argument));
                 flaws.push(UnlocatedDiagnostic::at(
                     pointer,
                     format!("the arguments of a prompt are strings, but this is {value}"),

@@ -7,9 +7,12 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
-use super::path_pattern::{escape, unescape};
 use super::problem::{Diagnostic, UnlocatedDiagnostic};
+use crate::json_pointer::{escape, unescape};
 use crate::wire::MAX_DEPTH;
+
+/// The largest number of problems that are reported for one file; of more, only their number is.
+pub(super) const MAX_PROBLEMS_PER_FILE: usize = 200;
 
 /// A parsed file: its value, and the tree with the position of each part.
 pub(super) struct Document<'a> {
@@ -54,6 +57,18 @@ impl<'a> Document<'a> {
         let (line, column) = position(self.text, self.offset(&flaw.pointer, flaw.on_name));
         let UnlocatedDiagnostic { pointer, message, suggestion, .. } = flaw;
         Diagnostic { file: self.file.to_owned(), line, column, pointer, message, suggestion }
+    }
+
+    /// The same for all problems of a file. Their number is limited, as finding a line takes a pass through the text.
+    pub(super) fn locate_all(&self, mut flaws: Vec<UnlocatedDiagnostic>) -> Vec<Diagnostic> {
+        let found = flaws.len();
+        flaws.truncate(MAX_PROBLEMS_PER_FILE);
+        let mut faults: Vec<_> = flaws.into_iter().map(|flaw| self.locate(flaw)).collect();
+        if found > MAX_PROBLEMS_PER_FILE {
+            let message = format!("the file has {found} problems, of which {MAX_PROBLEMS_PER_FILE} are reported");
+            faults.push(self.locate(UnlocatedDiagnostic::at("", message)));
+        }
+        faults
     }
 
     /// Where the value at a pointer begins, or the innermost value around it.

@@ -10,6 +10,7 @@ use jsonschema::{Draft, ValidationError, Validator};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::constrained_types::JsonTypes;
 use super::format::with_formats;
 
 /// A JSON Schema (2020-12; formats are asserted, including the additional ones).
@@ -29,13 +30,14 @@ pub struct LazySchema(Arc<Inner>);
 struct Inner {
     schema: Value,
     compiled: OnceLock<Validator>,
+    constrained: OnceLock<JsonTypes>,
 }
 
 impl LazySchema {
     /// Takes a schema without compiling it.
     #[must_use]
     pub fn new(schema: Value) -> Self {
-        Self(Arc::new(Inner { schema, compiled: OnceLock::new() }))
+        Self(Arc::new(Inner { schema, compiled: OnceLock::new(), constrained: OnceLock::new() }))
     }
 
     /// The schema.
@@ -62,6 +64,13 @@ impl LazySchema {
     #[must_use]
     pub fn fits(&self, value: &Value) -> bool {
         self.validator().is_valid(value)
+    }
+
+    /// Whether the schema says anything about values of this type: one that has only keywords for objects, negated or
+    /// not, says nothing about `null` or a string.
+    #[must_use]
+    pub fn constrains(&self, value: &Value) -> bool {
+        self.0.constrained.get_or_init(|| JsonTypes::constrained_by(&self.0.schema)).include(value)
     }
 }
 

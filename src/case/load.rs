@@ -8,7 +8,6 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 
 use super::file::CaseFile;
@@ -17,6 +16,7 @@ use super::jsonc::{Document, position};
 use super::model::{Case, Source};
 use super::parse;
 use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
+use super::schema_lint;
 use super::semantics;
 use super::shapes::{self, Shapes};
 use super::stimuli::{BadStimulus, bad_stimuli};
@@ -30,9 +30,6 @@ pub(crate) const MAX_FILES: usize = 10_000;
 /// The largest number of directory entries, of whatever kind, that are read.
 const MAX_ENTRIES: usize = 10 * MAX_FILES;
 
-/// The largest number of problems that are reported for one file; of more, only their number is.
-const MAX_PROBLEMS_PER_FILE: usize = 200;
-
 /// The member that names the stimuli of a passive case.
 const PROVOKED_BY: &str = "\"provoked-by\"";
 
@@ -42,7 +39,8 @@ const CASE_EXTENSION: &str = "jsonc";
 /// The extension of a shape.
 const SHAPE_EXTENSION: &str = "json";
 
-static CASES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cases");
+/// The path below `cases/` and the text of each embedded case and shape, sorted by path.
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded_cases.rs"));
 
 /// The text of a case or a shape, not yet parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +105,7 @@ pub fn parse_cases(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Resul
         taken.entry(text.id.clone()).or_insert_with(|| text.file.clone());
     }
     let (shapes, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|text| text.id.starts_with(shapes::PREFIX));
-    let shapes = Shapes::parse(&shapes, &mut problems);
+    let shapes = parse_shapes(&shapes, &mut problems);
     for text in texts {
         match parse_one(text, faults, trust, &shapes) {
             Ok(case) => cases.push(case),
@@ -124,6 +122,32 @@ pub fn parse_cases(texts: Vec<CaseText>, faults: &[&str], trust: Trust) -> Resul
     }
     problems.sort();
     Err(LoadError { faults: problems })
+}
+
+/// Parses the files of shapes; what is wrong with them is added to `problems`.
+pub(super) fn parse_shapes(texts: &[CaseText], problems: &mut Vec<Diagnostic>) -> Shapes {
+    let mut shapes = Shapes::default();
+    let mut documents = Vec::new();
+    for text in texts {
+        let name = text.id.strip_prefix(shapes::PREFIX).unwrap_or(&text.id);
+        match Document::read(&text.file, &text.text) {
+            Ok(document) => {
+                shapes.insert(name, document.value.clone());
+                documents.push((name, document));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    for (name, document) in documents {
+        let mut flaws = document.flaws.clone();
+        if let Some(circle) = shapes.circle(name) {
+            flaws.push(UnlocatedDiagnostic::at("", format!("the shape refers to itself: {}", circle.join(" -> "))));
+        } else {
+            flaws.extend(schema_lint::flaws(&document.value, "", &shapes));
+        }
+        problems.extend(document.locate_all(flaws));
+    }
+    shapes
 }
 
 /// A problem of a stimulus, at the place where the file names it.
@@ -164,7 +188,7 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
     let trusted = trust == Trust::Embedded && source == Source::Embedded;
     let flaws = if trusted { Vec::new() } else { flaws(&document, faults, shapes) };
     if !flaws.is_empty() {
-        return Err(locate(&document, flaws));
+        return Err(document.locate_all(flaws));
     }
     let mut value = Cow::Borrowed(&document.value);
     if text.contains(shapes::PREFIX) {
@@ -179,21 +203,8 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
         if flaws.is_empty() {
             flaws.push(UnlocatedDiagnostic::at("", message));
         }
-        locate(&document, flaws)
+        document.locate_all(flaws)
     })
-}
-
-/// Adds the line and column to the problems of a file. Their number is limited, as finding a line takes a pass through
-/// the text.
-pub(super) fn locate(document: &Document, mut flaws: Vec<UnlocatedDiagnostic>) -> Vec<Diagnostic> {
-    let found = flaws.len();
-    flaws.truncate(MAX_PROBLEMS_PER_FILE);
-    let mut faults: Vec<_> = flaws.into_iter().map(|flaw| document.locate(flaw)).collect();
-    if found > MAX_PROBLEMS_PER_FILE {
-        let message = format!("the file has {found} problems, of which {MAX_PROBLEMS_PER_FILE} are reported");
-        faults.push(document.locate(UnlocatedDiagnostic::at("", message)));
-    }
-    faults
 }
 
 /// Everything that is wrong with a file that is JSON.
@@ -209,19 +220,11 @@ fn flaws(document: &Document, faults: &[&str], shapes: &Shapes) -> Vec<Unlocated
 /// The texts of the embedded cases and shapes.
 #[must_use]
 pub fn read_embedded() -> Vec<CaseText> {
-    let mut texts = Vec::new();
-    collect_embedded(&CASES, &mut texts);
-    texts
-}
-
-fn collect_embedded(directory: &Dir<'static>, texts: &mut Vec<CaseText>) {
-    for file in directory.files() {
-        if let (Some(id), Some(text)) = (id_of(file.path()), file.contents_utf8()) {
-            let file = format!("cases/{id}.{}", file.path().extension().unwrap_or_default().display());
-            texts.push(CaseText { id, file, source: Source::Embedded, text: text.to_owned() });
-        }
-    }
-    directory.dirs().for_each(|inner| collect_embedded(inner, texts));
+    let embedded = |(path, text): &(&str, &str)| {
+        let id = id_of(Path::new(path))?;
+        Some(CaseText { id, file: format!("cases/{path}"), source: Source::Embedded, text: (*text).to_owned() })
+    };
+    EMBEDDED.iter().filter_map(embedded).collect()
 }
 
 /// The id of a case or shape by its path below the directory of cases.
@@ -334,10 +337,11 @@ pub(super) fn case_of(id: &str, value: &serde_json::Value) -> Case {
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::model::{
-        Action, Body, Delivery, InputResponses, Methods, Outcome, Process, RawLine, RequestState, ValueRule, Watch,
-        WatchKind,
-    };
+    use super::super::active::{Action, Delivery, InputResponses, Process, RawLine, RequestState};
+    use super::super::expected::Outcome;
+    use super::super::jsonc::MAX_PROBLEMS_PER_FILE;
+    use super::super::model::Body;
+    use super::super::passive::{Methods, ValueRule, Watch, WatchKind};
     use super::super::placeholder::Placeholder;
     use super::*;
     use crate::spec::Revision;

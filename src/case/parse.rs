@@ -9,12 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::active::{Action, Active, Delivery, MAX_WAIT_MS, Meta, Poll, RawLine, Step};
 use super::checks::Check;
+use super::expected::{Expected, ExpectedResponse, Otherwise};
 use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
-use super::model::{
-    Action, Active, Body, Case, ConnectionAssertion, Delivery, Expected, Meta, Methods, Passive, RawLine, Rule, Source,
-    Step, ValueRule, Watch, WatchKind, WatchedValues,
-};
+use super::model::{Body, Case, Source};
+use super::passive::{ConnectionAssertion, Methods, Passive, Rule, ValueRule, Watch, WatchKind, WatchedValues};
 use crate::spec::{Catalogue, RevisionSet};
 
 /// The case in a file, if nothing in the file contradicts itself.
@@ -110,6 +110,7 @@ fn step(file: StepFile) -> Option<Step> {
         shutdown,
         wait_ms,
         poll,
+        provide_input,
         meta,
         pipelined,
         control,
@@ -118,30 +119,14 @@ fn step(file: StepFile) -> Option<Step> {
         expect,
         otherwise,
     } = file;
-    let expected = match (expect.is_empty(), otherwise, control) {
-        (true, None, false) => Expected::Anything,
-        (true, None, true) => Expected::Served,
-        (true, Some(_), _) => return None,
-        (false, otherwise, control) => Expected::Listed { responses: expect, otherwise, control },
-    };
-    let meta = match meta {
-        None => Meta::AsRequired,
-        Some(Value::Bool(false)) => Meta::Omitted,
-        Some(meta @ Value::Object(_)) => Meta::Replaced(meta),
-        Some(_) => return None,
-    };
-    let delivery = match (poll, pipelined) {
-        (None, false) => Delivery::Awaited,
-        (None, true) => Delivery::Pipelined,
-        (Some(poll), false) => Delivery::Polled(poll),
-        (Some(_), true) => return None,
-    };
+    let expected = expected(expect, otherwise, control)?;
+    let meta = self::meta(meta)?;
+    let delivery = delivery(poll, pipelined, provide_input)?;
     let as_required = meta == Meta::AsRequired;
     let is_awaited = matches!(delivery, Delivery::Awaited);
     let is_plain = is_awaited && save.is_empty();
     let is_silent = is_plain && as_required && matches!(expected, Expected::Anything);
-    let written = (send, notify, batch, raw, paginate, retry, http, close, shutdown, wait_ms);
-    let (fits, action) = match written {
+    let (fits, action) = match (send, notify, batch, raw, paginate, retry, http, close, shutdown, wait_ms) {
         (Some(message), None, None, None, None, None, None, None, None, None) => {
             (true, Action::Request { message, meta, delivery, save, expected })
         }
@@ -158,8 +143,8 @@ fn step(file: StepFile) -> Option<Step> {
             (is_plain && as_required, Action::Paginate { method, expected })
         }
         (None, None, None, None, None, Some(retry), None, None, None, None) => {
-            let is_polled = matches!(delivery, Delivery::Polled(_));
-            (!is_polled, Action::Retry { retry, meta, pipelined, save, expected })
+            let is_sent_once = matches!(delivery, Delivery::Awaited | Delivery::Pipelined);
+            (is_sent_once, Action::Retry { retry, meta, pipelined, save, expected })
         }
         (None, None, None, None, None, None, Some(call), None, None, None) => {
             (is_awaited, Action::Http { call, meta, save, expected })
@@ -169,14 +154,39 @@ fn step(file: StepFile) -> Option<Step> {
             (is_plain && as_required && !control, Action::Shutdown { how, expected })
         }
         (None, None, None, None, None, None, None, None, None, Some(milliseconds)) => {
-            (is_silent && milliseconds <= super::model::MAX_WAIT_MS, Action::Wait(Duration::from_millis(milliseconds)))
+            (is_silent && milliseconds <= MAX_WAIT_MS, Action::Wait(Duration::from_millis(milliseconds)))
         }
         _ => return None,
     };
-    if !fits {
-        return None;
+    fits.then_some(Step { name, revisions, action })
+}
+
+fn expected(responses: Vec<ExpectedResponse>, otherwise: Option<Otherwise>, control: bool) -> Option<Expected> {
+    match (responses.is_empty(), otherwise, control) {
+        (true, None, false) => Some(Expected::Anything),
+        (true, None, true) => Some(Expected::Served),
+        (true, Some(_), _) => None,
+        (false, otherwise, control) => Some(Expected::Listed { responses, otherwise, control }),
     }
-    Some(Step { name, revisions, action })
+}
+
+fn meta(written: Option<Value>) -> Option<Meta> {
+    match written {
+        None => Some(Meta::AsRequired),
+        Some(Value::Bool(false)) => Some(Meta::Omitted),
+        Some(meta @ Value::Object(_)) => Some(Meta::Replaced(meta)),
+        Some(_) => None,
+    }
+}
+
+fn delivery(poll: Option<Poll>, pipelined: bool, provide_input: bool) -> Option<Delivery> {
+    match (poll, pipelined, provide_input) {
+        (None, false, false) => Some(Delivery::Awaited),
+        (None, true, false) => Some(Delivery::Pipelined),
+        (Some(poll), false, false) => Some(Delivery::Polled(poll)),
+        (None, false, true) => Some(Delivery::WithInput),
+        (Some(_), true, _) | (Some(_), _, true) | (_, true, true) => None,
+    }
 }
 
 fn line(raw: RawFile) -> Option<RawLine> {

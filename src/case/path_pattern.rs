@@ -5,6 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::json_pointer::{escape, unescape};
+
 /// The members that `**` does not descend into: they contain data of tools, not of the protocol.
 const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments", "_meta"];
 
@@ -118,16 +120,6 @@ fn descend<'a>(tokens: &[Token], path: String, value: &'a Value, found: &mut Vec
         }
         (_, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {}
     }
-}
-
-/// A member's name as a token of a JSON pointer.
-pub(super) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-/// A token of a JSON pointer as a member's name.
-pub(super) fn unescape(token: &str) -> String {
-    token.replace("~1", "/").replace("~0", "~")
 }
 
 impl FromStr for PathPattern {

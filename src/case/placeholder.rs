@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 /// The length of the longest string that `${text.N}` inserts, in characters.
 pub(crate) const MAX_TEXT: usize = 1_000_000;
 
+/// The greatest number of arrays that `${nested.N}` inserts.
+pub(crate) const MAX_NESTED: usize = 100_000;
+
 /// A value that is inserted when a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placeholder {
@@ -54,6 +57,13 @@ pub enum Placeholder {
     PageCursor,
     /// `${text.N}`: a string of `N` characters.
     Text(usize),
+    /// `${nested.N}`: the JSON text of `N` arrays, each inside the one before, for `raw`.
+    Nested(usize),
+    /// `${served-method}`: a method whose requests need no parameters and that the server serves: `tools/list` if it has
+    /// tools, else another list, and without any `ping` or, in the stateless era, `server/discover`.
+    ServedMethod,
+    /// `${served-method.swapped-case}`: that method with the case of the letters swapped.
+    ServedMethodSwappedCase,
     /// `${listed-version}`: the newest version with a handshake in the result of `server/discover`.
     ListedVersion,
     /// `${revision}`: the revision that the case runs in.
@@ -66,6 +76,11 @@ pub enum Placeholder {
     Session,
     /// `${header}`: in a header, the value that the client would send.
     Header,
+    /// `${second-authorization}`: in a header, the value of `Authorization` with the token of another user.
+    SecondAuthorization,
+    /// `${foreign-authorization}`: in a header, the value of `Authorization` with a token that was issued for another
+    /// server.
+    ForeignAuthorization,
     /// `${client-request.content}`: content that is valid against the `requestedSchema` of the server.
     ClientRequestContent,
     /// `${client-request.invalid-content}`: content that is invalid in one value.
@@ -83,7 +98,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 29] = [
+    const PLAIN: [(&'static str, Self); 33] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -103,12 +118,16 @@ impl Placeholder {
         ("prompt.arguments", Self::PromptArguments),
         ("prompt.argument", Self::PromptArgument),
         ("page.cursor", Self::PageCursor),
+        ("served-method", Self::ServedMethod),
+        ("served-method.swapped-case", Self::ServedMethodSwappedCase),
         ("listed-version", Self::ListedVersion),
         ("revision", Self::Revision),
         ("id", Self::Id),
         ("meta", Self::Meta),
         ("session", Self::Session),
         ("header", Self::Header),
+        ("second-authorization", Self::SecondAuthorization),
+        ("foreign-authorization", Self::ForeignAuthorization),
         ("client-request.content", Self::ClientRequestContent),
         ("client-request.invalid-content", Self::ClientRequestInvalidContent),
         ("client-request.tool", Self::ClientRequestTool),
@@ -139,12 +158,17 @@ impl Placeholder {
             | Self::PromptArgument
             | Self::PageCursor
             | Self::Text(_)
+            | Self::Nested(_)
+            | Self::ServedMethod
+            | Self::ServedMethodSwappedCase
             | Self::ListedVersion
             | Self::Revision
             | Self::Id
             | Self::Meta
             | Self::Session
             | Self::Header
+            | Self::SecondAuthorization
+            | Self::ForeignAuthorization
             | Self::ClientRequestContent
             | Self::ClientRequestInvalidContent
             | Self::ClientRequestTool
@@ -152,6 +176,19 @@ impl Placeholder {
             | Self::Saved(_)
             | Self::Declined(_) => false,
         }
+    }
+
+    /// Whether it is of arguments that a tool has to reject.
+    #[must_use]
+    pub(crate) fn is_of_invalid_arguments(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolArgumentsMissing
+                | Self::ToolArgumentsWrongType
+                | Self::ToolArgumentsOutsideEnum
+                | Self::ToolArgumentsAdditional
+                | Self::ToolArguments2020Only
+        )
     }
 
     /// Whether it is of a listed prompt.
@@ -182,6 +219,7 @@ impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(length) => write!(f, "${{text.{length}}}"),
+            Self::Nested(depth) => write!(f, "${{nested.{depth}}}"),
             Self::Saved(name) => write!(f, "${{saved.{name}}}"),
             Self::Declined(name) => write!(f, "${{declined.{name}}}"),
             plain => {
@@ -204,6 +242,9 @@ pub enum UnknownPlaceholder {
     /// The length in `${text.N}` is not a number, or too great.
     #[error("the length in `${{text.{0}}}` is not a number up to {MAX_TEXT}")]
     Length(String),
+    /// The depth in `${nested.N}` is not a number, or too great.
+    #[error("the depth in `${{nested.{0}}}` is not a number up to {MAX_NESTED}")]
+    Depth(String),
     /// The name in `${saved.NAME}` has other characters than letters, digits, `-` and `_`.
     #[error("the name in `${{saved.{0}}}` has other characters than letters, digits, `-` and `_`, or none")]
     Saved(String),
@@ -222,6 +263,13 @@ impl FromStr for Placeholder {
             return match length.parse() {
                 Ok(length) if digits && length <= MAX_TEXT => Ok(Self::Text(length)),
                 _ => Err(UnknownPlaceholder::Length(length.to_owned())),
+            };
+        }
+        if let Some(depth) = name.strip_prefix("nested.") {
+            let digits = !depth.is_empty() && depth.bytes().all(|byte| byte.is_ascii_digit());
+            return match depth.parse() {
+                Ok(depth) if digits && depth <= MAX_NESTED => Ok(Self::Nested(depth)),
+                _ => Err(UnknownPlaceholder::Depth(depth.to_owned())),
             };
         }
         if let Some(saved) = name.strip_prefix("saved.") {
@@ -340,6 +388,7 @@ mod tests {
             Placeholder::Id => json!(7),
             Placeholder::Meta => json!({"a": 1}),
             Placeholder::Text(length) => json!("x".repeat(*length)),
+            Placeholder::Nested(depth) => json!(format!("{}{}", "[".repeat(*depth), "]".repeat(*depth))),
             other => json!(other.to_string()),
         })
     }
@@ -351,6 +400,7 @@ mod tests {
             assert_eq!(placeholder.to_string(), format!("${{{name}}}"));
         }
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
+        assert_eq!("nested.7".parse(), Ok(Placeholder::Nested(7)));
         assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
         assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
         assert_eq!("declined.requests".parse(), Ok(Placeholder::Declined("requests".to_owned())));
@@ -362,6 +412,7 @@ mod tests {
         let message = |name: &str| name.parse::<Placeholder>().expect_err("not a placeholder").to_string();
         assert_eq!(message("tol"), "unknown placeholder `${tol}`");
         assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is not a number up to 1000000");
+        assert_eq!(message("nested.x"), "the depth in `${nested.x}` is not a number up to 100000");
         assert_eq!(message("text.+5"), "the length in `${text.+5}` is not a number up to 1000000");
         assert_eq!(
             message("saved."),

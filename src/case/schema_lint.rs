@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::format::FORMATS;
 use super::lazy_schema::compile;
-use super::path_pattern::escape;
 use super::problem::UnlocatedDiagnostic;
 use super::shapes::{Shapes, each_reference};
+use crate::json_pointer::escape;
 
 /// Keywords whose value is a schema.
 const SUBSCHEMA: [&str; 10] = [

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use super::active::ForEach;
 use super::checks::{Comparison, ConnectionCheck, ConnectionRule, Oracle, ValueCheck};
 use super::client_response::ClientResponse;
 use super::file::{EncodedBytes, RawFile};
-use super::model::ForEach;
 use crate::verdict::Verdict;
 
 /// Declares types that stand for a schema: `name` is that of the definition, and none inlines it.
@@ -267,6 +267,8 @@ pub(super) fn two_steps_where_compared(schema: &mut Schema) {
 /// Makes one object with exactly one of several members of an enum whose variants are such objects.
 pub(super) fn one_member(schema: &mut Schema) {
     let Some(Value::Array(variants)) = schema.remove("oneOf") else { return };
+    let (variants, names): (Vec<Value>, Vec<Value>) =
+        variants.into_iter().partition(|variant| variant.get("properties").is_some());
     let mut properties = serde_json::Map::new();
     for variant in variants {
         for (name, property) in variant["properties"].as_object().into_iter().flatten() {
@@ -277,10 +279,16 @@ pub(super) fn one_member(schema: &mut Schema) {
     }
     let required: Vec<&str> = properties.keys().map(String::as_str).collect();
     let one_of = one_of_required(&required);
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("additionalProperties".to_owned(), json!(false));
-    schema.insert("oneOf".to_owned(), one_of);
-    schema.insert("properties".to_owned(), Value::Object(properties));
+    let object = json!({
+        "type": "object", "additionalProperties": false, "oneOf": one_of, "properties": properties,
+    });
+    if names.is_empty() {
+        object.as_object().into_iter().flatten().for_each(|(name, value)| {
+            schema.insert(name.clone(), value.clone());
+        });
+    } else {
+        schema.insert("oneOf".to_owned(), json!([vec![object], names].concat()));
+    }
 }
 
 /// Writes a generated schema as people read it: an optional member is not null, and an enum is a list of names whose

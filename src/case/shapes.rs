@@ -7,11 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::jsonc::Document;
-use super::load::{CaseText, locate};
-use super::path_pattern::escape;
-use super::problem::{Diagnostic, UnlocatedDiagnostic};
-use super::schema_lint;
+use crate::json_pointer::escape;
 
 /// The directory of the shapes below that of the cases, and how a reference to one begins.
 pub(super) const PREFIX: &str = "shapes/";
@@ -27,30 +23,9 @@ const DATA: [&str; 5] = ["const", "enum", "default", "examples", "$comment"];
 pub(super) struct Shapes(BTreeMap<String, Value>);
 
 impl Shapes {
-    /// Parses the files of shapes; what is wrong with them is added to `problems`.
-    pub(super) fn parse(texts: &[CaseText], problems: &mut Vec<Diagnostic>) -> Self {
-        let mut shapes = Self::default();
-        let mut documents = Vec::new();
-        for text in texts {
-            let name = text.id.strip_prefix(PREFIX).unwrap_or(&text.id);
-            match Document::read(&text.file, &text.text) {
-                Ok(document) => {
-                    shapes.0.insert(name.to_owned(), document.value.clone());
-                    documents.push((name, document));
-                }
-                Err(problem) => problems.push(problem),
-            }
-        }
-        for (name, document) in documents {
-            let mut flaws = document.flaws.clone();
-            if let Some(circle) = shapes.circle(name) {
-                flaws.push(UnlocatedDiagnostic::at("", format!("the shape refers to itself: {}", circle.join(" -> "))));
-            } else {
-                flaws.extend(schema_lint::flaws(&document.value, "", &shapes));
-            }
-            problems.extend(locate(&document, flaws));
-        }
-        shapes
+    /// Adds a shape, or replaces the one of this name.
+    pub(super) fn insert(&mut self, name: &str, shape: Value) {
+        self.0.insert(name.to_owned(), shape);
     }
 
     /// Whether there is a shape of this name.
@@ -64,7 +39,7 @@ impl Shapes {
     }
 
     /// The way from a shape back to itself, if there is one.
-    fn circle(&self, name: &str) -> Option<Vec<String>> {
+    pub(super) fn circle(&self, name: &str) -> Option<Vec<String>> {
         let mut pending = vec![vec![name.to_owned()]];
         let mut visited = BTreeSet::new();
         while let Some(way) = pending.pop() {
@@ -127,6 +102,9 @@ fn for_each_schema(case: &mut Value, visit: &mut impl FnMut(&mut Value)) {
     visit_in(case.get_mut("watch"), &["matching"]);
     for rule in case.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten() {
         visit_in(Some(rule), &["schema"]);
+    }
+    for together in case.get_mut("across-steps").and_then(Value::as_array_mut).into_iter().flatten() {
+        visit_in(Some(together), &["matching"]);
     }
     for step in case.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         visit_in(step.get_mut("poll"), &["until"]);
@@ -192,6 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::lazy_schema::LazySchema;
+    use super::super::load::{CaseText, parse_shapes};
     use super::super::model::Source;
     use super::*;
 
@@ -203,7 +182,7 @@ mod tests {
             text: value.to_string(),
         };
         let mut problems = Vec::new();
-        let shapes = Shapes::parse(&files.iter().map(text).collect::<Vec<_>>(), &mut problems);
+        let shapes = parse_shapes(&files.iter().map(text).collect::<Vec<_>>(), &mut problems);
         (shapes, problems.iter().map(ToString::to_string).collect())
     }
 

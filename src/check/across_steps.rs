@@ -1,13 +1,13 @@
 //! Judges the rules about several steps of an active case together.
 
 use serde_json::Value;
-use similar::TextDiff;
 
 use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
+use crate::line_diff::unified;
 use crate::spec::Revision;
 use crate::transcript::{Event, StepId, input_requests};
 use crate::verdict::{Finding, Verdict};
@@ -20,28 +20,59 @@ struct Difference {
     positions: Vec<usize>,
 }
 
-/// Judges one comparison and adds its finding.
-pub(super) fn judge_comparison(
+/// Judges the comparisons of a case and adds their findings. The execution may have a repetition on another connection.
+pub(super) fn judge_comparisons(
+    case: &Case,
+    body: &Active,
+    revision: Revision,
+    executions: (&Execution, Option<&Execution>),
+    judged: &mut Judgement,
+) {
+    let mut with_values = 0;
+    for together in &body.across_steps {
+        with_values += usize::from(judge_comparison(case, body, together, revision, executions, judged));
+    }
+    // One comparison with values is evidence: a tool without `structuredContent` still has its `content` compared.
+    if with_values == 0 && !body.across_steps.is_empty() {
+        judged.withdraw_pass(Verdict::Skip, "the responses have no values to compare");
+    }
+}
+
+/// Judges one comparison and adds its finding; `false` if there were no values to compare.
+fn judge_comparison(
     case: &Case,
     body: &Active,
     together: &AcrossSteps,
     revision: Revision,
-    execution: &Execution,
+    (execution, repetition): (&Execution, Option<&Execution>),
     judged: &mut Judgement,
-) {
+) -> bool {
     let found = match together.check {
         Comparison::NoServerRequests | Comparison::ClientRequestsDeclared => {
             server_request(body, together, revision, execution)
         }
         Comparison::LogLevelRespected => log_below_level(body, together, revision, execution, judged),
         Comparison::FewServerRequests => many_server_requests(execution),
-        _ => compare_values(body, together, revision, execution, judged),
+        _ => match values_to_compare(body, together, revision, execution, judged) {
+            Some(Compared { values, .. }) if values.iter().all(Vec::is_empty) => return false,
+            Some(compared) => difference_of(together, compared),
+            None => None,
+        },
     };
-    let Some(difference) = found else { return };
+    let Some(difference) = found else { return true };
+    let values = |of: &Execution| {
+        let steps = together.steps.iter();
+        let lists = steps.map(|name| values_of_step(body, name, together.path.as_ref(), revision, of, &mut Vec::new()));
+        lists.collect::<Option<Vec<_>>>().map(|lists| sorted(&lists.concat()))
+    };
+    if repetition.is_some_and(|later| values(later).is_some_and(|later| Some(later) == values(execution))) {
+        judged.withdraw_pass(Verdict::Skip, "two later connections list the same, so the list changed since discovery");
+        return true;
+    }
     let Some((requirement, verdict)) =
         requirement_and_verdict(case, revision, together.requirement.as_deref(), together.verdict)
     else {
-        return;
+        return true;
     };
     judged.verdict = judged.verdict.join(verdict);
     add_finding(
@@ -60,17 +91,31 @@ pub(super) fn judge_comparison(
             ..Finding::new(requirement, revision, verdict)
         },
     );
+    true
 }
 
-/// Compares the values of several steps.
-fn compare_values(
+/// The values of several steps, and where in the transcript they are.
+struct Compared {
+    values: Vec<Vec<Value>>,
+    positions: Vec<usize>,
+}
+
+/// The values of several steps; `None` if a step has no response with values, which is judged here.
+fn values_to_compare(
     body: &Active,
     together: &AcrossSteps,
     revision: Revision,
     execution: &Execution,
     judged: &mut Judgement,
-) -> Option<Difference> {
+) -> Option<Compared> {
     let mut positions = Vec::new();
+    if let Some(schema) = &together.matching {
+        let responses = |name| values_of_step(body, name, None, revision, execution, &mut Vec::new());
+        let mut all = together.steps.iter().flat_map(|name| responses(name).unwrap_or_default());
+        if !all.all(|response| schema.fits(&response)) {
+            return Some(Compared { values: Vec::new(), positions });
+        }
+    }
     let values: Vec<Option<Vec<Value>>> = together
         .steps
         .iter()
@@ -99,12 +144,22 @@ fn compare_values(
             judged.withdraw_pass(Verdict::Skip, format!("discovery did not read {list} to its end"));
             return None;
         };
+        // Discovery keeps no names that are no strings, which other cases report.
+        for listed in &mut values {
+            listed.retain(Value::is_string);
+        }
         values.insert(0, names.iter().map(|name| Value::from(name.as_str())).collect());
     }
+    Some(Compared { values, positions })
+}
+
+/// What makes the values of several steps violate a comparison.
+fn difference_of(together: &AcrossSteps, Compared { values, positions }: Compared) -> Option<Difference> {
     let (first, other) = violating_pair(together.check, &values)?;
     let (before, after) = (lines(first, together.check), lines(other, together.check));
-    let text =
-        TextDiff::from_lines(&before, &after).unified_diff().context_radius(2).header("first", "other").to_string();
+    let old: Vec<&str> = before.iter().map(String::as_str).collect();
+    let new: Vec<&str> = after.iter().map(String::as_str).collect();
+    let text = unified(&old, &new, ("first", "other"));
     Some(Difference {
         actual: format!("{} values, compared with {}", first.len(), other.len()),
         diff: (before != after).then_some(text),
@@ -283,10 +338,9 @@ fn sorted(values: &[Value]) -> Vec<String> {
     texts
 }
 
-fn lines(values: &[Value], comparison: Comparison) -> String {
-    let texts = match comparison {
+fn lines(values: &[Value], comparison: Comparison) -> Vec<String> {
+    match comparison {
         Comparison::SameSet | Comparison::SameSetBetween | Comparison::SameSetAsShared => sorted(values),
         _ => values.iter().map(Value::to_string).collect(),
-    };
-    texts.into_iter().map(|text| text + "\n").collect()
+    }
 }

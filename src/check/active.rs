@@ -1,53 +1,32 @@
 //! Judges an active case: compares the response to each of its steps with what the step expects.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::across_steps::judge_comparison;
+use super::across_steps::judge_comparisons;
 use super::evidence::evidence_of;
 use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
-use super::text::shortened;
-use crate::case::{Action, Active, Case, Delivery, Expected, ExpectedResponse, Outcome};
+use super::step_exchange::{StepExchange, describe, expectation};
+use crate::case::{Action, Active, Case, Comparison, Delivery, Expected, ExpectedResponse, Outcome};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, ShutdownStep, StepId, Transcript, is_input_required, messages};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::{Frame, Id, MessageKind, same_id};
 
-/// One message that was sent for a step, and how the server responded.
-struct StepExchange<'a> {
-    /// The position of the message.
-    sent: usize,
-    outcome: Outcome,
-    /// The position of the response, or of what ended the connection.
-    position: Option<usize>,
-    response: Option<&'a Value>,
-    /// The HTTP exchange that contained it.
-    http: Option<&'a HttpExchange>,
-    /// Whether the step made the HTTP request itself, so that its status and headers are judged too.
-    is_http_step: bool,
-}
-
-impl StepExchange<'_> {
-    /// The HTTP status.
-    fn status(&self) -> Option<u16> {
-        self.http?.value.get("status")?.as_u64().and_then(|status| u16::try_from(status).ok())
-    }
-
-    /// Whether the server responded at all.
-    fn is_response(&self) -> bool {
-        self.outcome != Outcome::NoResponse || self.is_http_step && self.status().is_some()
-    }
-}
-
 /// Judges an active case by the records of all its executions.
 #[must_use]
 pub fn judge_active(case: &Case, body: &Active, revision: Revision, executions: &[Execution]) -> Judgement {
     let mut judged = Judgement::skip("nothing was sent");
+    // A second execution of a case that compares lists with those of discovery only shows whether they changed since.
+    let is_repeated = body.across_steps.iter().any(|together| together.check == Comparison::SameSetAsShared);
+    let (executions, repetition) = match executions {
+        [first, second, ..] if is_repeated => (std::slice::from_ref(first), Some(second)),
+        _ => (executions, None),
+    };
     for execution in executions {
-        let one = judge_execution(case, body, revision, execution);
+        let one = judge_execution(case, body, revision, (execution, repetition));
         judged.verdict = if judged.verdict == Verdict::Skip && judged.judged_count == 0 {
             one.verdict
         } else {
@@ -71,7 +50,21 @@ pub fn judge_active(case: &Case, body: &Active, revision: Revision, executions: 
     judged
 }
 
-fn judge_execution(case: &Case, body: &Active, revision: Revision, execution: &Execution) -> Judgement {
+/// Leaves the last of the exchanges of a step that provides input: the results before it request that input. Returns
+/// whether the last one still does.
+fn keeps_requesting_input(action: &Action, exchanges_of_step: &mut Vec<StepExchange<'_>>) -> bool {
+    let Action::Request { delivery: Delivery::WithInput, .. } = action else { return false };
+    exchanges_of_step.drain(..exchanges_of_step.len().saturating_sub(1));
+    exchanges_of_step.last().is_some_and(|last| last.outcome == Outcome::InputRequired)
+}
+
+/// Judges an execution, which may have a repetition on another connection.
+fn judge_execution(
+    case: &Case,
+    body: &Active,
+    revision: Revision,
+    (execution, repetition): (&Execution, Option<&Execution>),
+) -> Judgement {
     let record = &execution.transcript;
     if let Some(reason) = &execution.not_applicable {
         return Judgement::skip(reason.clone());
@@ -85,6 +78,7 @@ fn judge_execution(case: &Case, body: &Active, revision: Revision, execution: &E
     let mut judged = Judgement { verdict: Verdict::Pass, ..Judgement::skip("") };
     judged.reason = None;
     let mut has_response = false;
+    let mut silent_method = None;
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
@@ -117,8 +111,13 @@ fn judge_execution(case: &Case, body: &Active, revision: Revision, execution: &E
                 return judged;
             }
         }
+        if keeps_requesting_input(&step.action, &mut exchanges_of_step) {
+            judged.withdraw_pass(Verdict::Skip, "the server keeps requesting input");
+            return judged;
+        }
         for step_exchange in exchanges_of_step {
             has_response |= step_exchange.is_response();
+            silent_method = silent_method.or_else(|| step_exchange.silent_method(execution).map(str::to_owned));
             judged.judged_count += usize::from(step_exchange.is_response());
             judge_step(case, step.action.expected(), revision, execution, &step_exchange, &mut judged);
             // A case that does not apply, or proves nothing, is not judged further.
@@ -127,14 +126,11 @@ fn judge_execution(case: &Case, body: &Active, revision: Revision, execution: &E
             }
         }
     }
-    match &execution.not_carried_out {
-        // Steps that were not carried out cannot be compared.
-        Some(reason) => judged.withdraw_pass(Verdict::Skip, reason.clone()),
-        None => {
-            for together in &body.across_steps {
-                judge_comparison(case, body, together, revision, execution, &mut judged);
-            }
-        }
+    match (&execution.not_carried_out, silent_method.filter(|_| !body.across_steps.is_empty())) {
+        // Steps that were not carried out, or are never answered, cannot be compared.
+        (Some(reason), _) => judged.withdraw_pass(Verdict::Skip, reason.clone()),
+        (None, Some(method)) => judged.withdraw_pass(Verdict::Skip, answers_no(&method)),
+        (None, None) => judge_comparisons(case, body, revision, (execution, repetition), &mut judged),
     }
     if !has_response && judged.verdict == Verdict::Pass {
         return Judgement::error("the server did not respond, so nothing is proved");
@@ -166,6 +162,14 @@ fn judge_step(
     let applies = |row: &&ExpectedResponse| row.revisions.is_none_or(|revisions| revisions.contains(revision));
     let rows: Vec<&ExpectedResponse> = expected.responses().iter().filter(applies).collect();
     let row = rows.iter().find(|row| matches_row(row, step_exchange));
+    let is_judged = !rows.is_empty() || expected.otherwise().is_some() || expected.is_control();
+    if is_judged
+        && row.is_none_or(|row| !row.outcome.contains(&Outcome::NoResponse))
+        && let Some(method) = step_exchange.silent_method(execution)
+    {
+        judged.withdraw_pass(Verdict::Skip, answers_no(method));
+        return;
+    }
     let (requirement, verdict, message) = match row {
         Some(row) => {
             let verdict = row.verdict.unwrap_or(Verdict::Pass);
@@ -197,29 +201,22 @@ fn judge_step(
             return;
         }
         None => {
-            let otherwise = expected.otherwise();
-            (
-                otherwise.and_then(|o| o.requirement.as_deref()),
-                otherwise.and_then(|o| o.verdict),
-                otherwise.and_then(|o| o.message.clone()),
-            )
+            let o = expected.otherwise();
+            (o.and_then(|o| o.requirement.as_deref()), o.and_then(|o| o.verdict), o.and_then(|o| o.message.clone()))
         }
     };
     let Some((requirement, verdict)) = requirement_and_verdict(case, revision, requirement, verdict) else { return };
+    if may_relay_client_error(execution, step_exchange) {
+        judged.withdraw_pass(Verdict::Skip, CLIENT_ERROR_RELAYED);
+        return;
+    }
     if !matches!(verdict, Verdict::Fail | Verdict::Warn) {
         judged.withdraw_pass(verdict, message.unwrap_or_else(|| describe(step_exchange)));
         return;
     }
     judged.verdict = judged.verdict.join(verdict);
     let expected = expectation(&rows, &case.title);
-    let is_shown = |at: usize| {
-        // Each message is an entry of its own, so its HTTP request is shown only if the case is about HTTP.
-        let event = &execution.transcript.entries[at].event;
-        !matches!(event, Event::HttpRequest(_) | Event::HttpHead(_) | Event::HttpEnd(_)) || case.speaks_of_http()
-    };
-    let positions: Vec<usize> = (0..execution.transcript.entries.len())
-        .filter(|at| !matches!(execution.transcript.entries[*at].event, Event::Stderr(_)) && is_shown(*at))
-        .collect();
+    let positions = shown_positions(case, execution);
     add_finding(
         &mut judged.findings,
         Finding {
@@ -233,6 +230,33 @@ fn judge_step(
             ..Finding::new(requirement, revision, verdict)
         },
     );
+}
+
+/// The reason not to judge what the server does with a request whose method it never answers.
+fn answers_no(method: &str) -> String {
+    format!("not judged: the server answers no `{method}` at all, which another case judges")
+}
+
+/// The reason not to judge an error that may be that of the client.
+const CLIENT_ERROR_RELAYED: &str =
+    "the client refused a request that the server made for this one, and the error may be that refusal";
+
+/// Whether the server may answer with the error by which the client refused one of its requests.
+fn may_relay_client_error(execution: &Execution, step_exchange: &StepExchange<'_>) -> bool {
+    step_exchange.outcome == Outcome::Error
+        && step_exchange.position.is_some_and(|to| execution.transcript.has_client_error(step_exchange.sent, to))
+}
+
+/// The positions of what a finding can show. Each message is an entry of its own, so its HTTP request is shown only if
+/// the case is about HTTP.
+fn shown_positions(case: &Case, execution: &Execution) -> Vec<usize> {
+    let entries = execution.transcript.entries.iter().enumerate();
+    let shown = entries.filter(|(_, entry)| match &entry.event {
+        Event::Stderr(_) => false,
+        Event::HttpRequest(_) | Event::HttpHead(_) | Event::HttpEnd(_) => case.speaks_of_http(),
+        _ => true,
+    });
+    shown.map(|(at, _)| at).collect()
 }
 
 /// The positions that prove a response: all messages of the execution, or those after the request if there are many.
@@ -274,10 +298,19 @@ fn step_exchanges<'a>(
                 None => without_response(record, position),
             });
         }
-        if own.is_empty() || own.iter().all(|exchange| exchange.responses.is_empty()) {
-            // A message without a usable id can only get a response without an id.
+        let is_refused = entry.sent().is_some_and(has_notification)
+            && own.is_empty()
+            && http_status(record, position).is_some_and(|(_, status)| status >= 400);
+        if is_refused {
+            // The status, and an error without an id if there is one, refuse the message. They are no response to it.
+            exchanges_of_step.push(without_response(record, position));
+        } else if own.is_empty() || own.iter().all(|exchange| exchange.responses.is_empty()) {
+            // A message without a usable id can only get a response without an id, over HTTP in its own response.
             let stray = strays.iter().find(|(at, response)| {
-                *at > position && !claimed.contains(at) && response.get("id").is_none_or(Id::is_null)
+                *at > position
+                    && !claimed.contains(at)
+                    && response.get("id").is_none_or(Id::is_null)
+                    && record.request_of_body(*at).is_none_or(|request| request == position)
             });
             if let Some((at, response)) = stray {
                 claimed.push(*at);
@@ -302,30 +335,33 @@ fn step_exchanges<'a>(
             }
         }
     }
-    if let Some(step) = record.entries.iter().enumerate().find_map(|(at, entry)| match entry.event {
-        Event::Shutdown { step, .. } => Some((at, step)),
-        _ => None,
-    }) && exchanges_of_step.is_empty()
-    {
-        let outcome = match step.1 {
-            ShutdownStep::AlreadyExited | ShutdownStep::Disconnected => Outcome::Closed,
-            ShutdownStep::StdinClosed => Outcome::StdinClosed,
-            ShutdownStep::Sigterm => Outcome::Sigterm,
-            ShutdownStep::Sigkill => Outcome::Sigkill,
-        };
-        exchanges_of_step.push(StepExchange {
-            sent: step.0,
-            outcome,
-            position: Some(step.0),
-            response: None,
-            http: None,
-            is_http_step: false,
-        });
+    if exchanges_of_step.is_empty() {
+        exchanges_of_step.extend(shutdown_exchange(record));
     }
     for step_exchange in &mut exchanges_of_step {
         step_exchange.http = http.iter().rev().find(|exchange| exchange.sent == step_exchange.sent);
     }
     exchanges_of_step
+}
+
+/// How the server ended, if it was shut down.
+fn shutdown_exchange(record: &Transcript) -> Option<StepExchange<'_>> {
+    let (at, step) = record.entries.iter().enumerate().find_map(|(at, entry)| match entry.event {
+        Event::Shutdown { step, .. } => Some((at, step)),
+        _ => None,
+    })?;
+    let outcome = match step {
+        ShutdownStep::AlreadyExited | ShutdownStep::Disconnected => Outcome::Closed,
+        ShutdownStep::StdinClosed => Outcome::StdinClosed,
+        ShutdownStep::Sigterm => Outcome::Sigterm,
+        ShutdownStep::Sigkill => Outcome::Sigkill,
+    };
+    Some(StepExchange { sent: at, outcome, position: Some(at), response: None, http: None, is_http_step: false })
+}
+
+/// Whether a line of the client is a notification, or a batch with one.
+fn has_notification(sent: &Value) -> bool {
+    messages(sent).any(|message| matches!(MessageKind::of(message), MessageKind::Notification { .. }))
 }
 
 /// The responses to the HTTP requests that a step made itself.
@@ -465,78 +501,4 @@ fn matches_row(row: &ExpectedResponse, step_exchange: &StepExchange<'_>) -> bool
     let schema_fits =
         row.schema.as_ref().is_none_or(|schema| step_exchange.response.is_some_and(|response| schema.fits(response)));
     outcome_fits && code_fits && schema_fits
-}
-
-/// The responses that pass, as text.
-fn expectation(rows: &[&ExpectedResponse], title: &str) -> String {
-    let mut alternatives = Vec::new();
-    for row in rows.iter().filter(|row| row.verdict.is_none_or(|verdict| verdict == Verdict::Pass)) {
-        let mut text = row.outcome.iter().map(|outcome| outcome_name(*outcome)).collect::<Vec<_>>().join(" or ");
-        if !row.code.is_empty() {
-            let codes: Vec<String> = row.code.iter().map(i64::to_string).collect();
-            if text.is_empty() {
-                text.push_str("an error");
-            }
-            let _infallible = write!(text, " with code {}", codes.join(" or "));
-        }
-        if !row.status.is_empty() {
-            let wanted: Vec<String> = row.status.iter().map(ToString::to_string).collect();
-            let before = if text.is_empty() { "" } else { " with " };
-            let _infallible = write!(text, "{before}HTTP status {}", wanted.join(" or "));
-        }
-        if !text.is_empty() && !alternatives.contains(&text) {
-            alternatives.push(text);
-        }
-    }
-    if alternatives.is_empty() { title.to_owned() } else { alternatives.join(", or ") }
-}
-
-fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Result => "a result",
-        Outcome::Success => "a result without isError",
-        Outcome::ToolError => "a result with isError true",
-        Outcome::InputRequired => "a result that requests input",
-        Outcome::Error => "an error",
-        Outcome::Malformed => "a malformed response",
-        Outcome::NoResponse => "no response",
-        Outcome::HttpError => "an HTTP error status without a message",
-        Outcome::Closed => "a closed connection",
-        Outcome::StdinClosed => "a process that exits when its input is closed",
-        Outcome::Sigterm => "a process that exits on SIGTERM",
-        Outcome::Sigkill => "a process that has to be killed",
-    }
-}
-
-/// A description of a response, with the code and the message of an error.
-fn describe(step_exchange: &StepExchange<'_>) -> String {
-    let outcome = describe_outcome(step_exchange);
-    match step_exchange.http.filter(|_| step_exchange.is_http_step) {
-        None => outcome,
-        Some(http) => match (step_exchange.status(), step_exchange.outcome) {
-            (Some(status), Outcome::NoResponse | Outcome::HttpError) => {
-                let text = http.value.pointer("/body/text").and_then(Value::as_str).unwrap_or_default();
-                let kind =
-                    http.value.pointer("/headers/content-type").and_then(Value::as_str).unwrap_or("no content type");
-                format!("HTTP status {status} ({kind}): {}", shortened(text.trim(), 160))
-            }
-            (Some(status), _) => format!("HTTP status {status} with {outcome}"),
-            (None, _) => {
-                let trouble = http.value.pointer("/body/failure").and_then(Value::as_str);
-                trouble.map_or(outcome, |trouble| shortened(trouble, 160))
-            }
-        },
-    }
-}
-
-fn describe_outcome(step_exchange: &StepExchange<'_>) -> String {
-    let error = step_exchange.response.and_then(|response| response.get("error"));
-    match (step_exchange.outcome, error) {
-        (Outcome::Error, Some(error)) => {
-            let code = error.get("code").map_or_else(|| "no code".to_owned(), |code| format!("code {code}"));
-            let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
-            format!("an error with {code}: {}", shortened(message, 160))
-        }
-        (outcome, _) => outcome_name(outcome).to_owned(),
-    }
 }

@@ -58,6 +58,37 @@ pub(super) fn only_own_requests(index: &ConnectionIndex<'_>) -> CheckResult {
     checked
 }
 
+/// Checks that the server cancels a request that the client leaves unanswered, once it has stopped waiting: the call that it
+/// belongs to has ended. The client responds at once or never, so that what it sends meanwhile shows that it does not respond.
+/// Roots are not judged: a server may request them for later, and need not wait for them.
+pub(super) fn timed_out_requests_cancelled(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    for (position, request) in index.received() {
+        let MessageKind::Request { id, method: "elicitation/create" | "sampling/createMessage" } =
+            MessageKind::of(request)
+        else {
+            continue;
+        };
+        let open = index.exchanges.iter().filter(|exchange| {
+            exchange.sent < position && exchange.responses.first().is_none_or(|(at, _)| *at > position)
+        });
+        let Some(call) = open.max_by_key(|exchange| exchange.sent) else { continue };
+        let Some((ended, _)) = call.responses.first() else { continue };
+        let sent_meanwhile = || entries[position..*ended].iter().filter_map(|entry| entry.sent());
+        let is_response = |message: &Value| matches!(MessageKind::of(message), MessageKind::Response { id: Some(own) } if same_id(own, id));
+        if sent_meanwhile().next().is_none() || sent_meanwhile().any(is_response) {
+            continue;
+        }
+        let is_cancelled = cancellations(index).any(|(at, own)| at > position && same_id(own, id));
+        checked.record((!is_cancelled).then(|| {
+            let actual = "the call ended without a response of the client and without a cancellation";
+            Violation::new(actual, method_of(request), &[call.sent, position, *ended])
+        }));
+    }
+    checked
+}
+
 /// Checks that the server uses no cancellation for its requests that ask for a task.
 pub(super) fn no_task_request(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();

@@ -129,7 +129,7 @@ pub(super) fn input_request_keys_unique(index: &ConnectionIndex<'_>) -> CheckRes
             continue;
         }
         let Event::Received(frame) = &index.record.entries[position].event else { continue };
-        let Ok(DuplicateKey(key)) = serde_json::from_slice(&frame.raw) else { continue };
+        let Ok(DuplicateKey(key)) = serde_json::from_slice(&frame.raw()) else { continue };
         checked.record(
             key.map(|key| Violation::new(format!("the key `{}` is used twice", shortened(&key, 60)), "", &[position])),
         );

@@ -19,6 +19,7 @@ pub(super) fn is_independent_of_revision(check: ConnectionCheck) -> bool {
             | ConnectionCheck::PingAnsweredBeforeInitialized
             | ConnectionCheck::VersionFallbackNewest
             | ConnectionCheck::VersionAgreedAgain
+            | ConnectionCheck::InitializeAnswered
     )
 }
 
@@ -64,8 +65,10 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
         ConnectionCheck::PromptsServed => response::prompts_served(index),
         ConnectionCheck::ServerSurvivesCalls => shutdown::server_survives_calls(index),
         ConnectionCheck::ExitsOnSigterm => shutdown::exits_on_sigterm(index),
+        ConnectionCheck::InitializeAnswered => handshake::initialize_answered(index, revision),
         ConnectionCheck::VersionAgreedAgain => handshake::version_agreed_again(index, revision),
         ConnectionCheck::VersionFallbackNewest => handshake::version_fallback_newest(index, revision),
+        ConnectionCheck::ListedVersionServed => handshake::listed_version_served(index, revision),
         ConnectionCheck::UnknownVersionNotAccepted => handshake::unknown_version_not_accepted(index),
         ConnectionCheck::NoRequestsBeforeInitialized => handshake::no_requests_before_initialized(index),
         ConnectionCheck::PingAnsweredBeforeInitialized => handshake::ping_answered_before_initialized(index),
@@ -88,8 +91,10 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
         ConnectionCheck::TaskOnlyFromToolCall => task::only_from_tool_call(index),
         ConnectionCheck::TaskInputKeysNotReused => task::input_keys_not_reused(index),
         ConnectionCheck::ServerCancelsOnlyOwnRequests => cancellation::only_own_requests(index),
+        ConnectionCheck::TimedOutRequestsCancelled => cancellation::timed_out_requests_cancelled(index),
         ConnectionCheck::ServerCancelsNoTaskRequest => cancellation::no_task_request(index),
         ConnectionCheck::ServerCancelsOnlySubscriptions => cancellation::only_subscriptions(index),
         ConnectionCheck::MessagesOnOneStream => http_stream::messages_on_one_stream(index),
+        ConnectionCheck::StreamsCarryResponses => http_stream::streams_carry_responses(index),
     }
 }

@@ -4,10 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
-use crate::verdict::{Direction, Evidence};
+use serde_json::Value;
 
-/// The greatest length of a line in a finding, in bytes.
+use crate::text::{first_bytes, last_bytes};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
+use crate::verdict::{Direction, Evidence, MessageSummary};
+use crate::wire::MessageKind;
+
+/// The greatest length of a line in a finding, and of the summary of its message, in bytes.
 const MAX_LINE_BYTES: usize = 4_000;
 
 /// An entry as evidence.
@@ -26,23 +30,46 @@ pub(crate) fn evidence(entry: &Entry) -> Evidence {
         Event::Overflow => {
             (Direction::Event, "the server wrote more than the record can hold, so the rest is missing".to_owned())
         }
-        Event::Shutdown { step, duration } => (
-            Direction::Event,
-            format!("shut down: {} after {duration:.1?}", crate::event::Launch::shutdown_name(*step)),
-        ),
+        Event::Shutdown { step, duration } => {
+            (Direction::Event, format!("shut down: {} after {duration:.1?}", step.as_str()))
+        }
     };
-    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0 };
+    let message = match &entry.event {
+        Event::Sent { frame, .. } | Event::Received(frame) => frame.value.as_ref().ok().and_then(message_summary),
+        _ => None,
+    };
+    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0, message };
     if evidence.text.len() > MAX_LINE_BYTES {
-        let end = (0..=MAX_LINE_BYTES).rev().find(|at| evidence.text.is_char_boundary(*at)).unwrap_or(0);
+        let end = first_bytes(&evidence.text, MAX_LINE_BYTES).len();
         evidence.omitted = evidence.text.len() - end;
         evidence.text.truncate(end);
     }
     evidence
 }
 
+/// The JSON-RPC message that a value is; `None` if it is no object or array, or if an id or a name in it is very long.
+#[must_use]
+pub(super) fn message_summary(value: &Value) -> Option<MessageSummary> {
+    let summary = match MessageKind::of(value) {
+        MessageKind::Request { id, method } => {
+            let tool = value.pointer("/params/name").and_then(Value::as_str).filter(|_| method == "tools/call");
+            MessageSummary::Request { id: id.clone(), method: method.to_owned(), tool: tool.map(str::to_owned) }
+        }
+        MessageKind::Notification { method } => MessageSummary::Notification { method: method.to_owned() },
+        MessageKind::Response { id } => match value.get("error") {
+            Some(error) => MessageSummary::Error { id: id.cloned(), code: error.get("code").cloned() },
+            None => MessageSummary::Result { id: id.cloned() },
+        },
+        MessageKind::Batch(_) => MessageSummary::Batch {},
+        MessageKind::Unknown => MessageSummary::Other { id: value.as_object()?.get("id").cloned() },
+    };
+    let bytes = serde_json::to_string(&summary).ok()?.len();
+    (bytes <= MAX_LINE_BYTES).then_some(summary)
+}
+
 fn http_request(request: &HttpRequest) -> String {
     let mut text = format!("HTTP {} {}", request.method, request.target);
-    for (name, value) in &request.headers {
+    for (name, value) in request.headers.iter() {
         let _infallible = write!(text, "\n{name}: {value}");
     }
     if let Some(body) = &request.body {
@@ -114,7 +141,59 @@ pub(crate) fn stderr_of(entries: &[Arc<Entry>], limit: usize) -> String {
             text.push_str(part);
         }
     }
-    let from = text.len().saturating_sub(limit);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    text.split_off(from)
+    last_bytes(&text, limit).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::Frame;
+
+    fn received(line: &str) -> Evidence {
+        evidence(&Entry { at: Duration::ZERO, event: Event::Received(Frame::parse(line.as_bytes())) })
+    }
+
+    #[test]
+    fn the_evidence_of_a_line_says_which_message_it_is() {
+        let rows = [
+            (
+                r#"{"id":1,"method":"tools/call","params":{"name":"echo"}}"#,
+                MessageSummary::Request {
+                    id: json!(1),
+                    method: "tools/call".to_owned(),
+                    tool: Some("echo".to_owned()),
+                },
+            ),
+            (
+                r#"{"id":null,"method":"prompts/get","params":{"name":"echo"}}"#,
+                MessageSummary::Request { id: Value::Null, method: "prompts/get".to_owned(), tool: None },
+            ),
+            (r#"{"method":"x"}"#, MessageSummary::Notification { method: "x".to_owned() }),
+            (r#"{"id":"a","result":{}}"#, MessageSummary::Result { id: Some(json!("a")) }),
+            (
+                r#"{"id":2,"result":{},"error":{"code":-32602}}"#,
+                MessageSummary::Error { id: Some(json!(2)), code: Some(json!(-32602)) },
+            ),
+            (r#"{"error":"text"}"#, MessageSummary::Error { id: None, code: None }),
+            (r#"[{"id":1}]"#, MessageSummary::Batch {}),
+            (r#"{"id":3}"#, MessageSummary::Other { id: Some(json!(3)) }),
+        ];
+        for (line, message) in rows {
+            assert_eq!(received(line).message, Some(message), "{line}");
+        }
+        for line in ["42", "a log line", r#"{"id":1,"result":"#, ""] {
+            assert_eq!(received(line).message, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_truncated_line_keeps_its_message_but_no_endless_id() {
+        let long = "a".repeat(MAX_LINE_BYTES);
+        let evidence = received(&format!(r#"{{"result":"{long}","id":7}}"#));
+        assert!(evidence.omitted > 0);
+        assert_eq!(evidence.message, Some(MessageSummary::Result { id: Some(json!(7)) }));
+        assert_eq!(received(&format!(r#"{{"id":"{long}","result":0}}"#)).message, None);
+    }
 }

@@ -1,6 +1,6 @@
 //! The record of one execution of the steps of an active case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::transcript::Transcript;
 
@@ -16,6 +16,8 @@ pub struct Execution {
     /// What discovery found on the shared connection, by the method of the list: the names of tools and
     /// prompts, the URIs of resources. A list that discovery did not read to its end is missing.
     pub discovered_lists: BTreeMap<&'static str, Vec<String>>,
+    /// The methods of which the server answers no request at all.
+    pub silent_methods: BTreeSet<String>,
     /// Why the steps could not be carried out as the case says.
     pub not_carried_out: Option<String>,
     /// Why nothing in it is judged: the situation that the case is about did not occur.

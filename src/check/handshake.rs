@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::index::{ConnectionIndex, method_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, VersionName};
+use crate::transcript::Event;
 use crate::wire::MessageKind;
 
 /// The position of the client's first message of this method.
@@ -110,6 +111,36 @@ pub(super) fn version_fallback_newest(index: &ConnectionIndex<'_>, revision: Rev
     checked
 }
 
+/// Checks that the `initialize` with which the client itself opens a connection is answered.
+///
+/// Only a wait that timed out shows that it is not: a server that exits is judged by other means, or not at all.
+pub(super) fn initialize_answered(index: &ConnectionIndex<'_>, revision: Revision) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    let Some(exchange) = index.all_exchanges.first() else { return checked };
+    let requested = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str);
+    let is_own = matches!(entries[exchange.sent].event, Event::Sent { step_id: None, .. });
+    if !is_own || method_of(exchange.request) != "initialize" || requested != Some(revision.as_str()) {
+        return checked;
+    }
+    if !exchange.responses.is_empty() {
+        checked.record(None);
+        return checked;
+    }
+    let after = entries.iter().enumerate().skip(exchange.sent);
+    let waited = after.clone().find_map(|(position, entry)| match entry.event {
+        Event::TimedOut { waited } => Some((position, waited)),
+        _ => None,
+    });
+    let Some((timed_out, waited)) = waited else { return checked };
+    // What else the server sends shows that it runs.
+    let other = after.clone().find(|(_, entry)| entry.received().is_some()).map(|(position, _)| position);
+    let positions: Vec<usize> = [exchange.sent, timed_out].into_iter().chain(other).collect();
+    let actual = format!("no response to `initialize` within {waited:.0?}");
+    checked.record(Some(Violation::new(actual, "initialize", &positions)));
+    checked
+}
+
 /// Checks that the judged version, which the server has agreed to, is agreed to on every connection that requests it.
 pub(super) fn version_agreed_again(index: &ConnectionIndex<'_>, revision: Revision) -> CheckResult {
     let mut checked = CheckResult::default();
@@ -120,13 +151,42 @@ pub(super) fn version_agreed_again(index: &ConnectionIndex<'_>, revision: Revisi
             return checked;
         }
         let Some((position, response)) = exchange.responses.first() else { return checked };
-        let agreed = response.pointer("/result/protocolVersion").and_then(Value::as_str);
-        let problem = match agreed {
-            Some(version) if version == revision.as_str() => None,
-            Some(version) => Some(format!("the server answers with {} instead", shortened(version, 40))),
+        let problem = match response.get("result").map(|result| VersionName::of(&result["protocolVersion"])) {
+            Some(name) if name.means(revision) => None,
+            Some(VersionName::Valid(version)) => {
+                Some(format!("the server answers with {} instead", shortened(version, 40)))
+            }
+            Some(VersionName::Altered(other)) => Some(format!("the server answers with {other} instead")),
+            // No version at all is judged by other cases.
+            Some(VersionName::Invalid) => return checked,
             None => Some("the server rejects the handshake".to_owned()),
         };
         checked.record(problem.map(|problem| Violation::new(problem, "initialize", &[exchange.sent, *position])));
+    }
+    checked
+}
+
+/// Checks that requests of the client itself are not rejected because of their version, which `server/discover` lists.
+/// Cases send such requests in ways that may be rejected.
+pub(super) fn listed_version_served(index: &ConnectionIndex<'_>, revision: Revision) -> CheckResult {
+    const UNSUPPORTED_VERSION: i64 = -32_022;
+    let mut checked = CheckResult::default();
+    let opening = index.record.session_parameters.opening.as_ref();
+    let listed = opening.and_then(|opening| opening.get("supportedVersions")?.as_array());
+    if !listed.is_some_and(|listed| listed.iter().any(|version| VersionName::of(version).means(revision))) {
+        return checked;
+    }
+    let is_own = |position: usize| matches!(index.record.entries[position].event, Event::Sent { step_id: None, .. });
+    for exchange in index.exchanges.iter().filter(|exchange| is_own(exchange.sent)) {
+        let Some((position, response)) = exchange.responses.first() else { continue };
+        let method = method_of(exchange.request);
+        if method != "server/discover" {
+            let is_rejected = response.pointer("/error/code").and_then(Value::as_i64) == Some(UNSUPPORTED_VERSION);
+            checked.record(is_rejected.then(|| {
+                let actual = format!("{method} is rejected with {UNSUPPORTED_VERSION}, although {revision} is listed");
+                Violation::new(actual, method, &[exchange.sent, *position])
+            }));
+        }
     }
     checked
 }

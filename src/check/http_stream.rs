@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::index::ConnectionIndex;
+use super::index::{ConnectionIndex, id_of, method_of, name_of};
 use super::violation::{CheckResult, Violation};
-use crate::transcript::HttpExchange;
+use crate::transcript::{HttpExchange, messages};
+use crate::wire::same_id;
 
 /// The streams that do not resume another one, each with its events.
 pub(super) fn streams<'i>(index: &'i ConnectionIndex<'_>) -> impl Iterator<Item = (&'i HttpExchange, &'i Vec<Value>)> {
@@ -17,15 +18,18 @@ pub(super) fn streams<'i>(index: &'i ConnectionIndex<'_>) -> impl Iterator<Item 
     })
 }
 
-/// What distinguishes a message of the server from all others: the id of a request, or the value of progress.
-fn identity_of(message: &Value) -> Option<String> {
+/// What distinguishes a message of the server from all others: the id of a request, or the value of the progress of one
+/// request. Progress with a token that no request has, or more than one, may repeat in another call.
+fn identity_of(message: &Value, index: &ConnectionIndex<'_>) -> Option<String> {
     let method = message.get("method")?.as_str()?;
     if let Some(id) = message.get("id") {
         return Some(format!("the request {method} with the id {id}"));
     }
     let params = message.get("params")?;
-    (method == "notifications/progress")
-        .then(|| format!("progress {} of the token {}", params["progress"], params["progressToken"]))
+    let token = params.get("progressToken").filter(|_| method == "notifications/progress")?;
+    let own = |request: &Value| request.pointer("/params/_meta/progressToken") == Some(token);
+    let requests = index.all_exchanges.iter().filter(|exchange| own(exchange.request)).count();
+    (requests == 1).then(|| format!("progress {} of the token {}", params["progress"], token))
 }
 
 /// Checks that no message is sent on two streams. Only messages are compared that a server does not repeat.
@@ -33,7 +37,7 @@ pub(super) fn messages_on_one_stream(index: &ConnectionIndex<'_>) -> CheckResult
     let mut checked = CheckResult::default();
     let mut known: BTreeMap<String, &HttpExchange> = BTreeMap::new();
     for (exchange, events) in streams(index) {
-        for identity in events.iter().filter_map(|event| identity_of(event.get("message")?)) {
+        for identity in events.iter().filter_map(|event| identity_of(event.get("message")?, index)) {
             let other = known.get(&identity).copied().filter(|other| other.sent != exchange.sent);
             checked.record(other.map(|other| {
                 let positions: Vec<usize> = other.positions.iter().chain(&exchange.positions).copied().collect();
@@ -43,4 +47,43 @@ pub(super) fn messages_on_one_stream(index: &ConnectionIndex<'_>) -> CheckResult
         }
     }
     checked
+}
+
+/// Checks that the server ends no stream of a request without the response. A client that cancels a request wants none,
+/// and a stream whose events have ids may go on after a resumption.
+pub(super) fn streams_carry_responses(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (exchange, request) in index.http.iter().filter_map(|exchange| Some((exchange, streamed_request(exchange)?))) {
+        let body = &exchange.value["body"];
+        let can_be_resumed =
+            body["events"].as_array().is_some_and(|events| events.iter().any(|event| event.get("id").is_some()));
+        if can_be_resumed || is_cancelled(request, index) {
+            continue;
+        }
+        let is_unanswered = body.get("unanswered-id").is_some();
+        checked.record(is_unanswered.then(|| {
+            let count = body["events"].as_array().map_or(0, Vec::len);
+            let problem = format!("the stream ends after {count} events without the response");
+            Violation::new(problem, name_of(request), &exchange.positions)
+        }));
+    }
+    checked
+}
+
+/// The request of a POST that the server answered with a stream and ended.
+fn streamed_request(exchange: &HttpExchange) -> Option<&Value> {
+    let kind = exchange.value.pointer("/headers/content-type")?.as_str()?.to_ascii_lowercase();
+    let is_ended = exchange.value.pointer("/body/complete") == Some(&Value::Bool(true));
+    let request = exchange.value.pointer("/request/message")?;
+    (kind.starts_with("text/event-stream") && is_ended && request.get("method").is_some() && id_of(request).is_some())
+        .then_some(request)
+}
+
+/// Whether the client cancelled a request on the connection.
+fn is_cancelled(request: &Value, index: &ConnectionIndex<'_>) -> bool {
+    let sent = index.record.entries.iter().filter_map(|entry| entry.sent()).flat_map(messages);
+    let mut cancelled = sent
+        .filter(|message| method_of(message) == "notifications/cancelled")
+        .filter_map(|message| message.pointer("/params/requestId"));
+    id_of(request).is_some_and(|own| cancelled.any(|id| same_id(own, id)))
 }

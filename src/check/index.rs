@@ -2,15 +2,13 @@
 //!
 //! Built once per connection for all cases and checks. What a record means is not judged here.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, VersionName};
 use crate::transcript::{Event, Exchange, HttpExchange, Transcript, messages};
-use crate::wire::Id;
+use crate::wire::{FramingError, Id};
 
 /// A recorded connection, with its name.
 #[derive(Debug, Clone)]
@@ -65,8 +63,6 @@ pub(super) struct ConnectionIndex<'a> {
     pub(super) all_exchanges: Vec<Exchange<'a>>,
     /// The responses that belong to no request.
     pub(super) strays: Vec<(usize, &'a Value)>,
-    /// Every line of standard output, computed on first use if there are few.
-    lines: OnceCell<Vec<(usize, Value)>>,
     /// The HTTP exchanges of the connection itself, without those that cases make.
     pub(super) http: Vec<HttpExchange>,
     pub(super) tools: BTreeMap<&'a str, &'a Value>,
@@ -74,14 +70,22 @@ pub(super) struct ConnectionIndex<'a> {
     pub(super) is_of_other_revision: bool,
 }
 
+/// Whether an exchange shows more than that the session is open: a result with members, for another request than the
+/// one that opens it.
+pub(super) fn is_served(exchange: &Exchange<'_>) -> bool {
+    let has_members = |response: &Value| response["result"].as_object().is_some_and(|result| !result.is_empty());
+    !matches!(method_of(exchange.request), "initialize" | "server/discover")
+        && exchange.responses.iter().any(|(_, response)| has_members(response))
+}
+
 impl<'a> ConnectionIndex<'a> {
     fn new(connected: &'a RecordedConnection, revision: Revision) -> Self {
         let record = &connected.transcript;
         let all_exchanges = record.exchanges();
         let strays = record.unmatched_responses_among(&all_exchanges);
-        let agreed = record.session_parameters.opening.as_ref().and_then(|opening| opening.get("protocolVersion"));
+        let opening = record.session_parameters.opening.as_ref();
         let is_of_other_revision =
-            revision.era() == Era::Handshake && agreed.is_none_or(|version| version != revision.as_str());
+            revision.era() == Era::Handshake && opening.is_none_or(|opening| names_other_revision(opening, revision));
         let is_of_revision = |exchange: &&Exchange<'_>| {
             !is_of_other_revision && (revision.era() == Era::Handshake || is_stateless(exchange.request))
         };
@@ -104,22 +108,27 @@ impl<'a> ConnectionIndex<'a> {
             distinct_responses: Vec::new(),
             all_exchanges,
             strays,
-            lines: OnceCell::new(),
             http,
             tools,
             is_of_other_revision,
         }
     }
 
-    /// Every line of standard output.
-    pub(super) fn lines(&self) -> Cow<'_, [(usize, Value)]> {
-        // The lines of a server that floods are computed for each case, as they take half as much memory as the record.
-        const MAX_CACHED_ENTRIES: usize = 2_000;
-        if self.record.entries.len() > MAX_CACHED_ENTRIES {
-            Cow::Owned(lines_of(self.record))
-        } else {
-            Cow::Borrowed(self.lines.get_or_init(|| lines_of(self.record)))
-        }
+    /// Every line of standard output as a value: `{"text", "bytes", "framing-error", "json"}`. Few cases are about lines, and
+    /// all lines together take as much memory as the record, so that each is made when it is read.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, Value)> {
+        self.record.entries.iter().enumerate().filter_map(|(position, entry)| {
+            let Event::Received(frame) = &entry.event else { return None };
+            let mut line = json!({ "text": frame.text(), "bytes": frame.bytes, "framing-error": null });
+            match &frame.value {
+                Ok(value) => {
+                    line["json"] = value.clone();
+                    line["framing-error"] = json!(frame.defect.as_ref().map(FramingError::word));
+                }
+                Err(damage) => line["framing-error"] = json!(damage.word()),
+            }
+            Some((position, line))
+        })
     }
 
     /// The messages that the server wrote, batches split into their elements, with their positions.
@@ -135,20 +144,13 @@ impl<'a> ConnectionIndex<'a> {
     }
 }
 
-/// Every line of standard output as a value: `{"text", "bytes", "framing-error", "json"}`.
-fn lines_of(record: &Transcript) -> Vec<(usize, Value)> {
-    let entries = record.entries.iter().enumerate();
-    entries
-        .filter_map(|(position, entry)| {
-            let Event::Received(frame) = &entry.event else { return None };
-            let mut line = json!({ "text": frame.text(), "bytes": frame.bytes, "framing-error": null });
-            match &frame.value {
-                Ok(value) => line["json"] = value.clone(),
-                Err(damage) => line["framing-error"] = json!(damage.word()),
-            }
-            Some((position, line))
-        })
-        .collect()
+/// Whether the result of an opening is of another revision. A result of `initialize` that names no version of the
+/// protocol is judged in the revision that was requested.
+fn names_other_revision(opening: &Value, revision: Revision) -> bool {
+    match VersionName::of(&opening["protocolVersion"]) {
+        VersionName::Invalid => opening.get("supportedVersions").is_some(),
+        name => !name.means(revision),
+    }
 }
 
 /// Whether a request names its revision itself, as the stateless era requires.

@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use super::evidence::evidence_of;
 use super::index::{ConnectionIndex, IndexedConnections, label_of, method_of};
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
+use super::member_diff::member_diff;
+use super::sampled::Sampled;
 use super::text::shortened;
 use super::value::Selected;
 use super::violation::{ValueResult, Violation};
@@ -14,7 +18,7 @@ use super::{client_request, connection, value};
 use crate::case::{
     Case, ConnectionAssertion, LazySchema, Methods, Passive, Rule, ValueRule, Watch, WatchKind, WatchedValues,
 };
-use crate::spec::Revision;
+use crate::spec::{Era, Revision};
 use crate::transcript::{Event, Exchange, HttpExchange, input_requests};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::MessageKind;
@@ -79,9 +83,9 @@ fn watch_values(
     let mut known = HashSet::new();
     for index in &watched.connections {
         if watch.kind == WatchKind::Line {
-            for (position, line) in index.lines().iter() {
+            for (position, line) in index.lines() {
                 let selected =
-                    Selected { value: line, label: String::new(), positions: vec![*position], request: None };
+                    Selected { value: &line, label: String::new(), positions: vec![position], request: None };
                 judge_value(case, watch, &rules, revision, index, &selected, judged);
             }
             continue;
@@ -95,12 +99,12 @@ fn watch_values(
             }
             continue;
         }
-        for selected in select(watch, index) {
+        for selected in select(watch, revision.era(), index) {
             // The same list is read many times; each of its tools counts once. A server request counts once for
             // each set of capabilities that the client declared.
             let client = matches!(watch.kind, WatchKind::ClientRequest(_))
                 .then(|| client_request::capabilities(selected.request, index));
-            if known.insert((selected.label.clone(), selected.value, client)) {
+            if known.insert((selected.label.clone(), Sampled(selected.value), client)) {
                 judge_value(case, watch, &rules, revision, index, &selected, judged);
             }
         }
@@ -140,15 +144,19 @@ fn judge_value(
     selected: &Selected<'_>,
     judged: &mut Judgement,
 ) {
-    if watch.matching.as_ref().is_some_and(|filter| !filter.fits(selected.value)) {
+    if watch.matching.as_ref().is_some_and(|filter| !filter.constrains(selected.value) || !filter.fits(selected.value))
+    {
         return;
     }
     for rule in rules {
+        let mut diff = None;
         let result = match &rule.check {
             ValueRule::Schema(schema) if watch.kind == WatchKind::Line => {
                 Some(ValueResult::from(line_violation(schema, selected.value)))
             }
-            ValueRule::Schema(schema) => Some(ValueResult::from(schema_violation(schema, selected.value))),
+            // A rule about the members of objects says nothing about what is no object.
+            ValueRule::Schema(schema) if !schema.constrains(selected.value) => None,
+            ValueRule::Schema(schema) => schema_result(schema, selected, &mut diff),
             ValueRule::Check(check) => value::check(*check, selected, index, revision),
         };
         let Some(result) = result else { continue };
@@ -156,6 +164,7 @@ fn judge_value(
         if let ValueResult::Violates(actual) = result {
             let violation = Violation {
                 actual,
+                diff,
                 subject: selected.label.clone(),
                 positions: selected.positions.clone(),
                 value: Some(selected.value.clone()),
@@ -212,6 +221,7 @@ fn report<T>(
             expected: case.title.clone(),
             actual: violation.actual,
             value: violation.value.filter(|value| value.to_string().len() <= MAX_VALUE_BYTES),
+            diff: violation.diff,
             subjects: if violation.subject.is_empty() { vec![index.label.to_owned()] } else { vec![violation.subject] },
             evidence: evidence_of(&index.record.entries, &violation.positions),
             fix: case.fix.clone(),
@@ -229,12 +239,44 @@ fn line_violation(schema: &LazySchema, line: &Value) -> Option<String> {
     (!schema.fits(line)).then(|| format!("the line `{}`{damage}", shortened(text, 160)))
 }
 
-/// What in a value does not conform to a schema.
-fn schema_violation(schema: &LazySchema, value: &Value) -> Option<String> {
-    let error = schema.validator().iter_errors(value).next()?;
+/// Whether a value conforms to a schema; `None` if all that violates it are strings that the client sent.
+/// Sets the difference between what the schema wants of a member and what is there.
+fn schema_result(schema: &LazySchema, selected: &Selected<'_>, diff: &mut Option<String>) -> Option<ValueResult> {
+    let mut errors = schema.validator().iter_errors(selected.value).peekable();
+    if errors.peek().is_none() {
+        return Some(ValueResult::Conforms);
+    }
+    let error = errors.find(|error| !is_echo_of_argument(error, selected.request))?;
     let at = error.instance_path().to_string();
     let text = shortened(&error.to_string(), 240);
-    Some(if at.is_empty() { text } else { format!("at `{at}`: {text}") })
+    let actual = if at.is_empty() { text } else { format!("at `{at}`: {text}") };
+    *diff = member_diff(&error);
+    Some(ValueResult::Violates(actual))
+}
+
+/// Whether a string has the wrong form because the server repeats a made-up argument of the request.
+fn is_echo_of_argument(error: &ValidationError<'_>, request: Option<&Value>) -> bool {
+    let is_about_form = matches!(
+        error.kind(),
+        ValidationErrorKind::Pattern { .. } | ValidationErrorKind::Format { .. } | ValidationErrorKind::AnyOf { .. }
+    );
+    let arguments = request.and_then(|request| request.pointer("/params/arguments")).and_then(Value::as_object);
+    is_about_form
+        && arguments.is_some_and(|arguments| {
+            arguments.values().any(|sent| sent.is_string() && sent == error.instance().as_ref())
+        })
+}
+
+/// Whether a path leads to what a result of this type has: an interim result has other members than the final one.
+fn is_path_into(path: &str, result: &Value) -> bool {
+    const OF_INPUT_REQUIRED: [&str; 5] = ["_meta", "inputRequests", "requestState", "resultType", "**"];
+    const OF_CALL_RESULT: [&str; 3] = ["content", "structuredContent", "isError"];
+    let first = path.split('/').nth(1).unwrap_or_default();
+    match result.get("resultType").and_then(Value::as_str) {
+        Some("input_required") => OF_INPUT_REQUIRED.contains(&first),
+        Some("task") => !OF_CALL_RESULT.contains(&first),
+        _ => true,
+    }
 }
 
 /// The execution whose message caused what is at these positions: the one sent there, or the last one before.
@@ -270,93 +312,129 @@ fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i Connecti
 }
 
 /// The messages, or the values in them, that a case watches.
-fn select<'a>(watch: &WatchedValues, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
-    let mut found = Vec::new();
-    let methods = watch.kind.methods();
-    let wanted = |method: &str| methods.include(method);
-    let mut push = |root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>| {
-        let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), root)], |at| at.find(root));
-        for (pointer, value) in places {
-            let label = value_label(label, &pointer, root, value);
-            found.push(Selected { value, label, positions: positions.to_vec(), request });
-        }
-    };
+fn select<'a>(watch: &WatchedValues, era: Era, index: &ConnectionIndex<'a>) -> Vec<Selected<'a>> {
+    let mut selection = ValueSelection { watch, era, found: Vec::new() };
     match &watch.kind {
         WatchKind::Message => {
             for (position, entry) in index.record.entries.iter().enumerate() {
                 if let Some(value) = entry.received() {
-                    push(value, "", &[position], None);
+                    selection.add(value, "", &[position], None);
                 }
             }
         }
-        WatchKind::Response(_) | WatchKind::Result(_) | WatchKind::Error(_) => {
-            let mut push_response = |exchange: &Exchange<'a>, (position, response): (usize, &'a Value)| {
-                let root = match &watch.kind {
-                    WatchKind::Result(_) => response.get("result"),
-                    WatchKind::Error(_) => response.get("error"),
-                    _ => Some(response),
-                };
-                if let Some(root) = root.filter(|_| wanted(method_of(exchange.request))) {
-                    push(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
-                }
-            };
-            if matches!(watch.kind, WatchKind::Response(_)) {
-                for exchange in &index.exchanges {
-                    exchange.responses.iter().for_each(|response| push_response(exchange, *response));
-                }
-            } else {
-                for (at, number) in &index.distinct_responses {
-                    let exchange = &index.exchanges[*at];
-                    push_response(exchange, exchange.responses[*number]);
-                }
-            }
-            // An error without an id belongs to no request, and is an error all the same.
-            if methods.is_any() && !matches!(watch.kind, WatchKind::Result(_)) {
-                for &(position, response) in &index.strays {
-                    let is_error = matches!(watch.kind, WatchKind::Error(_));
-                    let root = if is_error { response.get("error") } else { Some(response) };
-                    if let Some(root) = root {
-                        push(root, "", &[position], None);
-                    }
-                }
-            }
-        }
-        WatchKind::ClientRequest(_) => {
-            for (position, message) in index.received() {
-                match MessageKind::of(message) {
-                    MessageKind::Request { method, .. } if wanted(method) && !method.starts_with("notifications/") => {
-                        push(message, method, &[position], None);
-                    }
-                    _ => {}
-                }
-            }
-            for exchange in &index.exchanges {
-                for (position, response) in &exchange.responses {
-                    let requests = response.get("result").into_iter().flat_map(input_requests);
-                    for (_, request) in requests.filter(|(_, request)| wanted(method_of(request))) {
-                        let label = method_of(request);
-                        push(request, label, &[exchange.sent, *position], Some(exchange.request));
-                    }
-                }
-            }
-        }
-        WatchKind::Request(_) | WatchKind::Notification(_) => {
-            for (position, message) in index.received() {
-                let method = match MessageKind::of(message) {
-                    MessageKind::Request { method, .. } if matches!(watch.kind, WatchKind::Request(_)) => method,
-                    MessageKind::Notification { method } if matches!(watch.kind, WatchKind::Notification(_)) => method,
-                    // A notification that carries an id by mistake is judged as a notification.
-                    MessageKind::Request { method, .. } if method.starts_with("notifications/") => method,
-                    _ => continue,
-                };
-                if wanted(method) {
-                    push(message, method, &[position], None);
-                }
-            }
-        }
+        WatchKind::Response(_) | WatchKind::Result(_) | WatchKind::Error(_) => selection.add_responses(index),
+        WatchKind::ClientRequest(_) => selection.add_client_requests(index),
+        WatchKind::Request(_) | WatchKind::Notification(_) => selection.add_requests_and_notifications(index),
         WatchKind::Line | WatchKind::Exchange(_) => {}
     }
-    found
+    selection.found
+}
+
+/// The values that a case watches, as they are found.
+struct ValueSelection<'w, 'a> {
+    watch: &'w WatchedValues,
+    era: Era,
+    found: Vec<Selected<'a>>,
+}
+
+impl<'a> ValueSelection<'_, 'a> {
+    fn is_wanted(&self, method: &str) -> bool {
+        self.watch.kind.methods().include(method)
+    }
+
+    /// Adds a value, or the places in it that the case watches.
+    fn add(&mut self, root: &'a Value, label: &str, positions: &[usize], request: Option<&'a Value>) {
+        let whole = || vec![(String::new(), root)];
+        for (pointer, value) in self.watch.path.as_ref().map_or_else(whole, |path| path.find(root)) {
+            let label = value_label(label, &pointer, root, value);
+            self.found.push(Selected { value, label, positions: positions.to_vec(), request });
+        }
+    }
+
+    fn add_responses(&mut self, index: &ConnectionIndex<'a>) {
+        if matches!(self.watch.kind, WatchKind::Response(_)) {
+            for exchange in &index.exchanges {
+                exchange.responses.iter().for_each(|response| self.add_response(exchange, *response));
+            }
+        } else {
+            for (at, number) in &index.distinct_responses {
+                let exchange = &index.exchanges[*at];
+                self.add_response(exchange, exchange.responses[*number]);
+            }
+        }
+        // An error without an id belongs to no request, and is an error all the same.
+        if self.watch.kind.methods().is_any() && !matches!(self.watch.kind, WatchKind::Result(_)) {
+            for &(position, response) in &index.strays {
+                if let Some(root) = self.watched_part(response) {
+                    self.add(root, "", &[position], None);
+                }
+            }
+        }
+    }
+
+    fn add_response(&mut self, exchange: &Exchange<'a>, (position, response): (usize, &'a Value)) {
+        if !self.is_wanted(method_of(exchange.request)) {
+            return;
+        }
+        if let Some(root) = self.watched_part(response).filter(|root| self.may_have_path(root)) {
+            self.add(root, &label_of(exchange.request), &[exchange.sent, position], Some(exchange.request));
+        }
+    }
+
+    /// The part of a response that the case is about.
+    fn watched_part(&self, response: &'a Value) -> Option<&'a Value> {
+        match &self.watch.kind {
+            WatchKind::Result(_) => response.get("result"),
+            WatchKind::Error(_) => response.get("error"),
+            _ => Some(response),
+        }
+    }
+
+    /// Whether what the case is about in a value is a member that a result of its type has.
+    fn may_have_path(&self, root: &Value) -> bool {
+        self.era != Era::Stateless
+            || !matches!(self.watch.kind, WatchKind::Result(_))
+            || self.watch.path.as_ref().is_none_or(|path| is_path_into(path.as_str(), root))
+    }
+
+    fn add_client_requests(&mut self, index: &ConnectionIndex<'a>) {
+        for (position, message) in index.received() {
+            match MessageKind::of(message) {
+                MessageKind::Request { method, .. }
+                    if self.is_wanted(method) && !method.starts_with("notifications/") =>
+                {
+                    self.add(message, method, &[position], None);
+                }
+                _ => {}
+            }
+        }
+        for exchange in &index.exchanges {
+            for (position, response) in &exchange.responses {
+                for (_, request) in response.get("result").into_iter().flat_map(input_requests) {
+                    let method = method_of(request);
+                    if self.is_wanted(method) {
+                        self.add(request, method, &[exchange.sent, *position], Some(exchange.request));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_requests_and_notifications(&mut self, index: &ConnectionIndex<'a>) {
+        let kind = &self.watch.kind;
+        for (position, message) in index.received() {
+            let method = match MessageKind::of(message) {
+                MessageKind::Request { method, .. } if matches!(kind, WatchKind::Request(_)) => method,
+                MessageKind::Notification { method } if matches!(kind, WatchKind::Notification(_)) => method,
+                // A notification that carries an id by mistake is judged as a notification.
+                MessageKind::Request { method, .. } if method.starts_with("notifications/") => method,
+                _ => continue,
+            };
+            if self.is_wanted(method) {
+                self.add(message, method, &[position], None);
+            }
+        }
+    }
 }
 
 /// How a finding names a value: by its tool, if it belongs to one, and by its pointer.

@@ -19,21 +19,28 @@ fn notifications<'a>(index: &ConnectionIndex<'a>) -> Vec<(usize, &'a Value, &'a 
         .collect()
 }
 
-/// The request that has a progress token, with the position of its response.
-fn request_of<'a>(index: &ConnectionIndex<'a>, token: &Value) -> Option<(usize, Option<usize>, &'a Value)> {
-    index.exchanges.iter().find_map(|exchange| {
+/// The last request before a position that has a progress token, with the position of its response. A token can be
+/// used again once its request has been answered.
+fn request_of<'a>(
+    index: &ConnectionIndex<'a>,
+    token: &Value,
+    before: usize,
+) -> Option<(usize, Option<usize>, &'a Value)> {
+    index.all_exchanges.iter().rev().filter(|exchange| exchange.sent < before).find_map(|exchange| {
         let own = exchange.request.pointer("/params/_meta/progressToken")?;
         (own == token).then(|| (exchange.sent, exchange.responses.first().map(|(at, _)| *at), exchange.request))
     })
 }
 
-/// Checks that the progress of a token increases with each notification.
+/// Checks that the progress of a token increases with each notification. A token that no request has is left to the
+/// check of tokens: nothing shows which of its notifications belong together.
 pub(super) fn increases(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    let mut last: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    let mut last: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
     for (position, token, params) in notifications(index) {
+        let Some((sent, ..)) = request_of(index, token, position) else { continue };
         let Some(value) = params.get("progress").and_then(Value::as_f64) else { continue };
-        let previous = last.insert(token.to_string(), (position, value));
+        let previous = last.insert(sent, (position, value));
         let Some((earlier, previous)) = previous else { continue };
         let increases = value > previous;
         checked.record((!increases).then(|| {
@@ -51,7 +58,7 @@ pub(super) fn increases(index: &ConnectionIndex<'_>) -> CheckResult {
 pub(super) fn ends_with_response(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     for (position, token, _) in notifications(index) {
-        let Some((sent, Some(answered), request)) = request_of(index, token) else { continue };
+        let Some((sent, Some(answered), request)) = request_of(index, token, position) else { continue };
         // The progress of a request that created a task continues after its response.
         let is_task = index
             .exchanges

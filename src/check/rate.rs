@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::index::{ConnectionIndex, method_of};
+use super::index::{ConnectionIndex, is_served, method_of};
 use super::violation::{CheckResult, Violation};
 use crate::case::{Absence, AtMostPerSecond};
 use crate::wire::MessageKind;
@@ -41,7 +41,7 @@ pub(super) fn at_most_per_second(index: &ConnectionIndex<'_>, rule: &AtMostPerSe
                 Violation::new(format!("more than {what}"), "", &[burst[0], burst[1], burst[rule.count]])
             }));
     }
-    if rule.absence == Absence::Pass && index.exchanges.iter().any(|exchange| !exchange.responses.is_empty()) {
+    if rule.absence == Absence::Pass && index.exchanges.iter().any(is_served) {
         checked.record(None);
     }
     checked

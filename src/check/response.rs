@@ -9,7 +9,7 @@ use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::ResponseMember;
 use crate::transcript::{Event, Exchange, messages};
-use crate::wire::{Frame, Id, MessageKind};
+use crate::wire::{Frame, Id, MessageKind, before_lone_surrogate};
 
 /// Checks that no request has two responses, and that every response belongs to a request.
 pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
@@ -20,7 +20,9 @@ pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
         let count = exchange.responses.len();
         // An id that the client used more than once may be answered more than once.
         let same_id = |other: &&Exchange<'_>| other.request.get("id") == exchange.request.get("id");
-        let has_too_many = count > 1 && count > index.exchanges.iter().filter(same_id).count();
+        // Errors for messages that could not be read have the id null, and would all be responses to such a request.
+        let is_null = exchange.request.get("id").is_none_or(Value::is_null);
+        let has_too_many = !is_null && count > 1 && count > index.exchanges.iter().filter(same_id).count();
         checked.record(
             has_too_many.then(|| Violation::new(format!("{count} responses"), name_of(exchange.request), &positions)),
         );
@@ -28,7 +30,9 @@ pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
     let client_sent_malformed = client_sent_malformed(index);
     for &(position, response) in &index.strays {
         let has_no_usable_id = response.get("id").is_none_or(Id::is_null);
-        let is_excused = has_no_usable_id && client_sent_malformed || follows_notification(index, position, response);
+        let is_excused = has_no_usable_id && (client_sent_malformed || index.record.is_rejected_by_status(position))
+            || follows_notification(index, position, response)
+            || is_rounded_id(index, response);
         if !is_excused {
             let id = response.get("id").map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
             checked.record(Some(Violation::new(
@@ -41,6 +45,21 @@ pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
     checked
 }
 
+/// Whether a response has the id of a request as a double, which is what JavaScript makes of an integer beyond 2^53.
+/// Only one case sends such ids, and judges them with a warning.
+fn is_rounded_id(index: &ConnectionIndex<'_>, response: &Value) -> bool {
+    let Some(received) = response.get("id") else { return false };
+    index.exchanges.iter().filter_map(|exchange| exchange.request.get("id")).any(|sent| is_rounded(sent, received))
+}
+
+/// Whether two ids are different integers beyond 2^53 that are the same double, except for the sign: 2^63 as a double
+/// is what becomes of the largest integer of 64 bits, and some processors convert it back to -2^63 (seen in Go).
+fn is_rounded(sent: &Value, received: &Value) -> bool {
+    const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
+    let as_double = |id: &Value| id.as_f64().map(f64::abs).filter(|id| *id > MAX_SAFE_INTEGER).map(f64::to_bits);
+    as_double(sent).is_some_and(|double| as_double(received) == Some(double))
+}
+
 fn answered_exchanges<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item = &'i Exchange<'a>> {
     index.exchanges.iter().filter(|exchange| !exchange.responses.is_empty())
 }
@@ -48,8 +67,9 @@ fn answered_exchanges<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<I
 /// Whether the client sent anything on this connection whose id a response cannot repeat.
 fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
     index.record.entries.iter().any(|entry| match &entry.event {
-        Event::Sent { frame: Frame { value: Ok(value), .. }, step_id: Some(_) } => {
+        Event::Sent { frame: frame @ Frame { value: Ok(value), .. }, step_id: Some(_) } => {
             value.is_array()
+                || frame.has_lone_surrogate()
                 || messages(value).any(|message| match MessageKind::of(message) {
                     MessageKind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
                     MessageKind::Notification { .. } | MessageKind::Response { .. } => false,
@@ -85,6 +105,15 @@ pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember)
             continue;
         }
         let (sent, received) = (&exchange.request["id"], response.get("id").unwrap_or(&Value::Null));
+        // What a parser makes of these ids is left to the cases that send them.
+        let has_lone_surrogate = sent.as_str().is_some_and(|sent| before_lone_surrogate(sent).is_some());
+        if exchange.has_altered_id && (is_rounded(sent, received) || has_lone_surrogate) {
+            continue;
+        }
+        // The body of an HTTP error is about the HTTP request, and the transport text lets it have no id.
+        if received.is_null() && index.record.is_rejected_by_status(position) {
+            continue;
+        }
         checked.record(exchange.has_altered_id.then(|| {
             Violation::new(
                 format!("the request has the id {sent}, its response has the id {received}"),
@@ -111,8 +140,15 @@ pub(super) fn no_response_to_notification(index: &ConnectionIndex<'_>) -> CheckR
         if !is_later_request_answered || client_sent_malformed {
             continue;
         }
-        let response =
-            index.strays.iter().find(|(at, response)| *at > position && response.get("id").is_none_or(Id::is_null));
+        // What comes while a request stays without a response may be the response to that one.
+        let may_be_of_request =
+            |at| index.exchanges.iter().any(|e| position < e.sent && e.sent < at && e.responses.is_empty());
+        let response = index.strays.iter().find(|(at, response)| {
+            *at > position
+                && response.get("id").is_none_or(Id::is_null)
+                && !index.record.is_rejected_by_status(*at)
+                && !may_be_of_request(*at)
+        });
         checked.record(response.map(|(at, _)| Violation::new("a response", method, &[position, *at])));
     }
     checked
@@ -159,4 +195,23 @@ pub(super) fn prompts_served(index: &ConnectionIndex<'_>) -> CheckResult {
         }));
     }
     checked
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_integers_beyond_2_53_are_rounded() {
+        let (sent, largest) = (json!(9_007_199_254_740_993_u64), json!(i64::MAX));
+        assert!(is_rounded(&sent, &json!(9_007_199_254_740_992_u64)));
+        assert!(is_rounded(&largest, &json!(9_223_372_036_854_776_000_u64)));
+        assert!(is_rounded(&largest, &json!(i64::MIN)));
+        assert!(!is_rounded(&json!(-7), &json!(7)));
+        assert!(!is_rounded(&sent, &json!(9_007_199_254_740_996_u64)));
+        assert!(!is_rounded(&json!(7), &json!(7)));
+        assert!(!is_rounded(&sent, &json!("9007199254740992")));
+    }
 }

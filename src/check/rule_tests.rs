@@ -148,7 +148,8 @@ fn the_absence_of_messages_proves_something_only_if_the_rule_says_so() {
             "notifications": ["notifications/resources/updated"], "request": "subscriptions/listen", "absence": absence,
         }})
     };
-    let answered = exchange(1, "ping", json!({}), json!({}));
+    let answered = exchange(1, "tools/list", json!({}), json!({"tools": []}));
+    assert_eq!(count(&rule("pass"), &exchange(1, "ping", json!({}), json!({}))), (0, 0), "an empty result");
     assert_eq!((count(&rule("pass"), &answered), count(&rule("skip"), &answered)), ((1, 0), (0, 0)));
     let updated = notification("notifications/resources/updated", json!({}));
     assert_eq!(count(&rule("pass"), &[answered.to_vec(), vec![updated.clone()]].concat()), (1, 1));
@@ -156,7 +157,8 @@ fn the_absence_of_messages_proves_something_only_if_the_rule_says_so() {
     assert_eq!(count(&rule("pass"), &[answered, subscription.clone()].concat()), (0, 0));
     assert_eq!(count(&rule("pass"), &[subscription.to_vec(), vec![updated]].concat()), (1, 0));
     let pings = json!({"at-most-per-second": {"count": 20, "method": "ping", "absence": "pass"}});
-    assert_eq!(count(&pings, &exchange(1, "tools/list", json!({}), json!({}))), (1, 0));
+    assert_eq!(count(&pings, &exchange(1, "tools/list", json!({}), json!({"tools": []}))), (1, 0));
+    assert_eq!(count(&pings, &exchange(1, "initialize", json!({}), json!({"serverInfo": {}}))), (0, 0));
 }
 
 #[test]

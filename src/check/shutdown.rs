@@ -33,7 +33,7 @@ pub(super) fn server_survives_calls(index: &ConnectionIndex<'_>) -> CheckResult 
     checked
 }
 
-/// Checks that the process exits without being killed.
+/// Checks that a process to which SIGTERM was sent exits without being killed.
 pub(super) fn exits_on_sigterm(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     for (position, entry) in index.record.entries.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn exits_on_sigterm(index: &ConnectionIndex<'_>) -> CheckResult {
             Event::Shutdown { step: ShutdownStep::Sigkill, .. } => {
                 checked.record(Some(Violation::new("the process had to be killed", "", &[position])));
             }
-            Event::Shutdown { step: ShutdownStep::StdinClosed | ShutdownStep::Sigterm, .. } => checked.record(None),
+            Event::Shutdown { step: ShutdownStep::Sigterm, .. } => checked.record(None),
             _ => {}
         }
     }

@@ -90,6 +90,8 @@ pub(super) fn accepted(index: &ConnectionIndex<'_>) -> CheckResult {
                 && subscription_id(message).is_some_and(|of| same_id_loosely(id, of))
         });
         let rejection = subscription.responses.first().filter(|(_, response)| response.get("error").is_some());
+        // An error after a cancellation may be its effect.
+        let is_late = rejection.is_some_and(|(at, _)| cancelled_at(index, id).is_some_and(|cancelled| *at > cancelled));
         // Over HTTP each request has its own response, so that the responses to others prove nothing.
         let had_time = match index.http.iter().find(|exchange| exchange.sent == subscription.sent) {
             Some(own) => {
@@ -100,7 +102,8 @@ pub(super) fn accepted(index: &ConnectionIndex<'_>) -> CheckResult {
             None => index.exchanges.iter().any(|other| other.sent > subscription.sent && !other.responses.is_empty()),
         };
         match rejection {
-            Some((at, response)) => {
+            Some(_) if is_late && !is_acknowledged => {}
+            Some((at, response)) if !is_late => {
                 let code = response.pointer("/error/code").map_or_else(|| "no code".to_owned(), Value::to_string);
                 checked.record(Some(Violation::new(
                     format!("an error with {code}"),
@@ -108,15 +111,15 @@ pub(super) fn accepted(index: &ConnectionIndex<'_>) -> CheckResult {
                     &[subscription.sent, *at],
                 )));
             }
-            None if is_acknowledged => checked.record(None),
-            None if had_time => {
+            _ if is_acknowledged => checked.record(None),
+            _ if had_time => {
                 checked.record(Some(Violation::new(
                     "no acknowledgement",
                     "subscriptions/listen",
                     &[subscription.sent],
                 )));
             }
-            None => {}
+            _ => {}
         }
     }
     checked
@@ -180,6 +183,13 @@ pub(super) fn ends_when_cancelled(index: &ConnectionIndex<'_>) -> CheckResult {
                 && method_of(message).starts_with("notifications/")
                 && subscription_id(message).is_some_and(|of| same_id(of, id))
         });
+        // Silence proves nothing about a subscription that never was open.
+        let is_acknowledged = index.received().any(|(_, message)| {
+            method_of(message) == ACKNOWLEDGED && subscription_id(message).is_some_and(|of| same_id(of, id))
+        });
+        if late.is_none() && !is_acknowledged {
+            continue;
+        }
         checked.record(late.map(|(at, message)| {
             let method = shortened(method_of(message), 60);
             Violation::new(format!("{method} after the cancellation"), method, &[subscription.sent, from, at])
@@ -346,7 +356,9 @@ mod tests {
         let other = [request(2, "ping", json!({})), (false, json!({"id": 2, "result": {}}))];
         let rejection = (false, json!({"id": 1, "error": {"code": -32601, "message": ""}}));
         assert_eq!(run(accepted, &[requested.clone(), notification(1, ACKNOWLEDGED)]), (1, 0));
-        assert_eq!(run(accepted, &[requested.clone(), rejection]), (1, 1));
+        let cancel = (true, json!({"method": "notifications/cancelled", "params": {"requestId": 1}}));
+        assert_eq!(run(accepted, &[requested.clone(), rejection.clone()]), (1, 1));
+        assert_eq!(run(accepted, &[requested.clone(), cancel, rejection]), (0, 0), "the error may be its effect");
         assert_eq!(run(accepted, std::slice::from_ref(&requested)), (0, 0));
         assert_eq!(run(accepted, &[&[requested], other.as_slice()].concat()), (1, 1));
         assert_eq!(
@@ -359,7 +371,8 @@ mod tests {
     #[test]
     fn a_notification_after_a_cancellation_may_have_been_sent_before_it() {
         let cancel = (true, json!({"method": "notifications/cancelled", "params": {"requestId": 1}}));
-        let begin = [subscribe(1, &json!({"toolsListChanged": true})), cancel];
+        let requested = subscribe(1, &json!({"toolsListChanged": true}));
+        let begin = [requested.clone(), notification(1, ACKNOWLEDGED), cancel.clone()];
         let late = notification(1, TOOLS.notification);
         let mut messages = begin.to_vec();
         messages.push(late.clone());
@@ -368,6 +381,8 @@ mod tests {
         assert_eq!(run(ends_when_cancelled, &messages), (1, 0));
         messages.push(late);
         assert_eq!(run(ends_when_cancelled, &messages), (1, 1));
+        let unacknowledged = [[requested, cancel].as_slice(), &listed(2, &["a"])].concat();
+        assert_eq!(run(ends_when_cancelled, &unacknowledged), (0, 0), "there may be no subscription that could end");
     }
 
     #[test]

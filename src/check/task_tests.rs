@@ -12,7 +12,7 @@ use crate::case::ConnectionCheck::{
     NoResponseAfterCancellation, ServerCancelsNoTaskRequest, ServerCancelsOnlyOwnRequests,
     ServerCancelsOnlySubscriptions, TaskFailureReported, TaskIdsUnguessable, TaskInputKeysNotReused,
     TaskInputNamesTask, TaskProgressEndsWithTask, TaskResultAfterEnd, TaskResultNamesTask, TaskStatusFinal,
-    TaskTimestampsConsistent, TasksListed,
+    TaskTimestampsConsistent, TasksListed, TimedOutRequestsCancelled,
 };
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, SessionParameters, Transcript};
@@ -194,6 +194,23 @@ fn a_server_cancels_only_its_own_open_requests() {
     let pause = std::iter::repeat_n(request(1, "ping", json!({})), 6);
     let late: Vec<_> = [server_request, response].into_iter().chain(pause).chain([cancel]).collect();
     assert_eq!(legacy(ServerCancelsOnlyOwnRequests, &late), (1, 1));
+}
+
+#[test]
+fn a_request_that_timed_out_is_cancelled() {
+    let call = request(1, "tools/call", json!({}));
+    let asked = (false, json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}));
+    let ping = [request(2, "ping", json!({})), result(2, json!({}))];
+    let (response, end) = ((true, json!({"jsonrpc": "2.0", "id": "q", "result": {}})), result(1, json!({})));
+    let timed_out = [vec![call.clone(), asked.clone()], ping.to_vec(), vec![end.clone()]].concat();
+    assert_eq!(legacy(TimedOutRequestsCancelled, &timed_out), (1, 1));
+    let cancel = cancelled(false, &json!("q"));
+    assert_eq!(legacy(TimedOutRequestsCancelled, &[timed_out.clone(), vec![cancel]].concat()), (1, 0));
+    // Nothing shows that the client does not respond, or it does, or the call is still open.
+    assert_eq!(legacy(TimedOutRequestsCancelled, &[call.clone(), asked.clone(), end.clone()]), (0, 0));
+    let answered = [vec![call, asked], ping.to_vec(), vec![response, end]].concat();
+    assert_eq!(legacy(TimedOutRequestsCancelled, &answered), (0, 0));
+    assert_eq!(legacy(TimedOutRequestsCancelled, &timed_out[..4]), (0, 0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Tests of the judge with hand-made transcripts: what counts as proof, and what does not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +74,7 @@ fn judge(case: &Case, messages: &[(Option<usize>, Value)]) -> Judgement {
         transcript: transcript(messages),
         discovered_lists: std::collections::BTreeMap::new(),
         not_carried_out: None,
+        silent_methods: BTreeSet::new(),
         not_applicable: None,
     };
     judge_active(case, body, REVISION, &[execution])
@@ -237,4 +239,217 @@ fn a_response_of_another_revision_is_not_judged() {
     let connected = [RecordedConnection { label: "main".to_owned(), transcript: other_revision }];
     let judged = judge_passive(&case, passive, REVISION, &IndexedConnections::new(&connected, REVISION));
     assert_eq!(judged.verdict, Verdict::Skip);
+}
+
+/// Judges a passive case with this watch and this rule.
+fn judge_watch(watch: &str, rule: &str, revision: Revision, record: Transcript) -> Judgement {
+    let case = case(&format!(
+        r#"{{
+          "title": "The server keeps a rule",
+          "requirements": ["jsonrpc-result-object"],
+          "fix": "Keep it.",
+          "watch": {watch},
+          "rules": [{rule}],
+        }}"#
+    ));
+    let Body::Passive(passive) = &case.body else { panic!("it is passive") };
+    let connected = [RecordedConnection { label: "main".to_owned(), transcript: record }];
+    judge_passive(&case, passive, revision, &IndexedConnections::new(&connected, revision))
+}
+
+#[test]
+fn a_rule_about_members_is_not_judged_by_a_value_without_members() {
+    let list = |result: Value| {
+        transcript(&[
+            (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
+            (None, json!({ "jsonrpc": "2.0", "id": 1, "result": result })),
+        ])
+    };
+    let watch = r#"{ "kind": "result" }"#;
+    for rule in [r#"{ "schema": { "not": { "required": ["a"] } } }"#, r#"{ "schema": { "required": ["b"] } }"#] {
+        for other in [json!(null), json!([]), json!("text")] {
+            let judged = judge_watch(watch, rule, REVISION, list(other.clone()));
+            assert_eq!((judged.verdict, judged.judged_count), (Verdict::Skip, 0), "{rule} {other}");
+        }
+        assert_eq!(judge_watch(watch, rule, REVISION, list(json!({ "a": 1 }))).verdict, Verdict::Fail, "{rule}");
+        assert_eq!(judge_watch(watch, rule, REVISION, list(json!({ "b": 1 }))).verdict, Verdict::Pass, "{rule}");
+    }
+    let any_type = r#"{ "schema": { "type": "object", "required": ["b"] } }"#;
+    assert_eq!(judge_watch(watch, any_type, REVISION, list(json!(null))).verdict, Verdict::Fail);
+}
+
+#[test]
+fn the_members_of_a_final_result_are_not_looked_for_in_an_interim_one() {
+    let watch = r#"{ "kind": "result", "methods": ["tools/call"], "path": "/content" }"#;
+    let rule = r#"{ "schema": { "type": "array" } }"#;
+    let judged = |kind: &str| {
+        let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+        let request = json!({ "name": "a", "_meta": meta });
+        let mut record = transcript(&[
+            (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": request })),
+            (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "resultType": kind, "content": null } })),
+        ]);
+        record.session_parameters.opening = Some(json!({ "supportedVersions": ["2026-07-28"] }));
+        judge_watch(watch, rule, Revision::V2026_07_28, record).verdict
+    };
+    assert_eq!(
+        [judged("input_required"), judged("task"), judged("complete")],
+        [Verdict::Skip, Verdict::Skip, Verdict::Fail]
+    );
+}
+
+#[test]
+fn a_string_that_the_client_made_up_is_not_the_servers() {
+    let watch = r#"{ "kind": "result", "methods": ["prompts/get"], "path": "/uri" }"#;
+    let rule = r#"{ "schema": { "pattern": "^[a-z]+:" } }"#;
+    let judged = |uri: &str| {
+        let params = json!({ "name": "a", "arguments": { "resourceUri": "test" } });
+        let record = transcript(&[
+            (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params })),
+            (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "uri": uri } })),
+        ]);
+        judge_watch(watch, rule, REVISION, record).verdict
+    };
+    assert_eq!([judged("test"), judged("other"), judged("note:1")], [Verdict::Skip, Verdict::Fail, Verdict::Pass]);
+}
+
+#[test]
+fn an_error_that_may_be_that_of_the_client_is_not_judged() {
+    let relayed = |refusal: Option<Value>, code: i64| {
+        let error = json!({ "code": code, "message": "no" });
+        let mut messages = vec![
+            (Some(9), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
+            (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [{ "name": "known" }] } })),
+            call(0, 2, "known"),
+            (None, json!({ "jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage" })),
+        ];
+        messages.extend(refusal.map(|refusal| (Some(8), refusal)));
+        messages.push((None, json!({ "jsonrpc": "2.0", "id": 2, "error": error })));
+        messages
+    };
+    let watch = r#"{ "kind": "response", "methods": ["tools/call"] }"#;
+    let refused = json!({ "jsonrpc": "2.0", "id": "s", "error": { "code": -32601, "message": "no" } });
+    let granted = json!({ "jsonrpc": "2.0", "id": "s", "result": {} });
+    let judged = |refusal: Option<Value>| {
+        judge_watch(watch, r#"{ "check": "tool-known" }"#, REVISION, transcript(&relayed(refusal, -32601))).verdict
+    };
+    assert_eq!(
+        [judged(Some(refused.clone())), judged(Some(granted)), judged(None)],
+        [Verdict::Skip, Verdict::Fail, Verdict::Fail]
+    );
+    let calls = case(
+        r#"{
+          "title": "A call is served",
+          "requirements": ["tools-call-unknown-tool-error"],
+          "fix": "Serve it.",
+          "steps": [
+            {
+              "send": { "method": "tools/call", "params": { "name": "known" } },
+              "expect": [{ "outcome": ["result"] }],
+              "otherwise": { "verdict": "fail", "message": "It is not served." },
+            },
+          ],
+        }"#,
+    );
+    assert_eq!(judge(&calls, &relayed(Some(refused), -1)).verdict, Verdict::Skip);
+    assert_eq!(judge(&calls, &relayed(None, -1)).verdict, Verdict::Fail);
+}
+
+#[test]
+fn progress_is_compared_with_that_of_the_same_request() {
+    let request = |id: i64, token: i64| {
+        let params = json!({ "name": "a", "_meta": { "progressToken": token } });
+        (Some(9), json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
+    };
+    let progress = |token: Value, value: i64| {
+        let params = json!({ "progressToken": token, "progress": value });
+        (None, json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
+    };
+    let judged = |check: &str, messages: &[(Option<usize>, Value)]| {
+        let rule = format!(r#"{{ "check": "{check}" }}"#);
+        judge_watch(r#"{ "kind": "connection" }"#, &rule, REVISION, transcript(messages)).verdict
+    };
+    let increases = |messages: &[_]| judged("progress-increases", messages);
+    assert_eq!(increases(&[request(1, 7), progress(json!(7), 2), progress(json!(7), 1)]), Verdict::Fail);
+    // Nothing shows which request a token belongs to that no request has.
+    assert_eq!(increases(&[progress(json!(null), 2), progress(json!(null), 1)]), Verdict::Skip);
+    assert_eq!(increases(&[progress(json!(0), 2), progress(json!(0), 1)]), Verdict::Skip);
+    let again = [
+        request(1, 7),
+        progress(json!(7), 1),
+        progress(json!(7), 2),
+        served(1),
+        request(2, 7),
+        progress(json!(7), 1),
+        served(2),
+    ];
+    assert_eq!(increases(&again), Verdict::Pass);
+    assert_eq!(judged("progress-ends-with-response", &again), Verdict::Pass);
+}
+
+#[test]
+fn a_list_that_two_later_connections_share_changed_with_time() {
+    let listing = case(
+        r#"{
+          "title": "Connections list the same",
+          "requirements": ["tools-call-unknown-tool-error"],
+          "fix": "List the same.",
+          "steps": [{ "name": "elsewhere", "paginate": "tools/list", "expect": [{ "outcome": ["result"] }] }],
+          "across-steps": [{ "check": "same-set-as-shared", "steps": ["elsewhere"], "path": "/result/tools/*/name" }],
+        }"#,
+    );
+    let Body::Active(body) = &listing.body else { panic!("it is active") };
+    let execution = |names: &[&str], discovered: Option<&[&str]>| {
+        let tools: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+        let listed = discovered.map(|names| ("tools/list", names.iter().map(|name| (*name).to_owned()).collect()));
+        Execution {
+            label: String::new(),
+            number: 0,
+            transcript: transcript(&[
+                (Some(0), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })),
+                (None, json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": tools } })),
+            ]),
+            discovered_lists: listed.into_iter().collect(),
+            not_carried_out: None,
+            silent_methods: BTreeSet::new(),
+            not_applicable: None,
+        }
+    };
+    let verdict = |executions: &[Execution]| judge_active(&listing, body, REVISION, executions).verdict;
+    let discovered: Option<&[&str]> = Some(&["a"]);
+    assert_eq!(verdict(&[execution(&["a"], discovered)]), Verdict::Pass);
+    assert_eq!(verdict(&[execution(&["a", "b"], discovered)]), Verdict::Warn);
+    assert_eq!(verdict(&[execution(&["a", "b"], discovered), execution(&["a", "c"], discovered)]), Verdict::Warn);
+    assert_eq!(verdict(&[execution(&["a", "b"], discovered), execution(&["b", "a"], discovered)]), Verdict::Skip);
+    // A list that was not read to its end is not an empty one.
+    assert_eq!(verdict(&[execution(&["a"], None)]), Verdict::Skip);
+}
+
+#[test]
+fn one_comparison_with_values_is_evidence_and_none_is_not() {
+    let comparing = case(
+        r#"{
+          "title": "Two calls have the same result",
+          "requirements": ["tools-call-unknown-tool-error"],
+          "fix": "Return the same.",
+          "steps": [
+            { "name": "first", "send": { "method": "tools/call", "params": { "name": "t" } }, "control": true },
+            { "name": "second", "send": { "method": "tools/call", "params": { "name": "t" } }, "control": true },
+          ],
+          "across-steps": [
+            { "check": "same-set", "steps": ["first", "second"], "path": "/result/content/*" },
+            { "check": "same-set", "steps": ["first", "second"], "path": "/result/structuredContent" },
+          ],
+        }"#,
+    );
+    let result = |id: i64, result: Value| (None, json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    let of = |first: Value, second: Value| {
+        judge(&comparing, &[call(0, 1, "t"), result(1, first), call(1, 2, "t"), result(2, second)]).verdict
+    };
+    let text = json!({ "content": [{ "type": "text", "text": "a" }] });
+    assert_eq!(of(text.clone(), text.clone()), Verdict::Pass);
+    assert_eq!(of(json!({ "content": [] }), json!({ "content": [] })), Verdict::Skip);
+    assert_eq!(of(text.clone(), json!({ "content": [{ "type": "text", "text": "b" }] })), Verdict::Warn);
+    let structured = json!({ "content": [{ "type": "text", "text": "a" }], "structuredContent": { "n": 1 } });
+    assert_eq!(of(structured, text), Verdict::Warn);
 }

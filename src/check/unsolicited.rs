@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::index::{ConnectionIndex, method_of};
+use super::index::{ConnectionIndex, is_served, method_of};
 use super::violation::{CheckResult, Violation};
 use crate::case::{Absence, OnlyAfterRequest};
 use crate::spec::{Era, Revision};
@@ -40,7 +40,7 @@ pub(super) fn only_after_request(index: &ConnectionIndex<'_>, rule: &OnlyAfterRe
         checked.record(problem.map(|actual| Violation::new(actual, method, &[position])));
     }
     if rule.absence == Absence::Pass && checked.count == 0 && requests.is_empty() {
-        checked.count += index.exchanges.iter().filter(|exchange| !exchange.responses.is_empty()).count();
+        checked.count += index.exchanges.iter().filter(|exchange| is_served(exchange)).count();
     }
     checked
 }
@@ -66,8 +66,8 @@ pub(super) fn logs_only_if_requested(index: &ConnectionIndex<'_>, revision: Revi
         );
     }
     // Calls that requested no logs and caused none show that the server follows the rule.
-    let answered = index.exchanges_of("tools/call").filter(|exchange| !exchange.responses.is_empty());
-    checked.count += answered.filter(|exchange| !requests_logs(exchange.request)).count();
+    let served = index.exchanges_of("tools/call").filter(|exchange| is_served(exchange));
+    checked.count += served.filter(|exchange| !requests_logs(exchange.request)).count();
     checked
 }
 

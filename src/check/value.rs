@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use super::client_request;
 use super::index::{ConnectionIndex, method_of};
+use super::schema_reference;
 use super::text::shortened;
 use super::violation::ValueResult;
 use crate::case::ValueCheck;
 use crate::fuzz::is_bounded;
-use crate::spec::Revision;
+use crate::spec::{Revision, VersionName};
 
 /// A value that a case selects, and where it was found.
 pub(super) struct Selected<'a> {
@@ -37,13 +38,23 @@ pub(super) fn check(
         ValueCheck::StructuredContentInText => structured_content_in_text(selected.value),
         ValueCheck::JsonSchemaInDeclaredDialect => valid_in_declared_dialect(selected.value),
         ValueCheck::JsonSchemaInAnyDialect => valid_in_any_dialect(selected.value),
+        ValueCheck::PatternsValid => schema_reference::patterns_valid(selected.value),
+        ValueCheck::ReferencesResolve => schema_reference::references_resolve(selected.value),
         ValueCheck::NoRemoteReference => Some(no_remote_reference(selected.value)),
         ValueCheck::HeaderNamesUnique => header_names_unique(selected.value),
         ValueCheck::ToolKnown => tool_known(selected, index),
         ValueCheck::ImageMatchesMimeType => image_matches_mime_type(selected.value),
         ValueCheck::ClientRequestDeclared => client_request::declared(selected.value, selected.request, index),
+        ValueCheck::ProtocolVersion => protocol_version(selected.value),
         ValueCheck::ToolUsesHaveResults => client_request::tool_uses_have_results(selected.value),
     }
+}
+
+/// Checks that a string names a version of the protocol.
+fn protocol_version(value: &Value) -> Option<ValueResult> {
+    let text = value.as_str()?;
+    let is_version = matches!(VersionName::of(value), VersionName::Valid(_));
+    Some(ValueResult::from((!is_version).then(|| format!("`{}` is no version of the protocol", shortened(text, 60)))))
 }
 
 /// Whether a schema refers to anything outside itself.
@@ -195,7 +206,18 @@ fn tool_known(selected: &Selected<'_>, index: &ConnectionIndex<'_>) -> Option<Va
         return None;
     }
     let is_unknown = selected.value.pointer("/error/code").and_then(Value::as_i64) == Some(-32601);
+    if is_unknown && is_client_error_relayed(selected, index) {
+        return None;
+    }
     Some(ValueResult::from(is_unknown.then(|| "an error with code -32601".to_owned())))
+}
+
+/// Whether the client refused a request of the server while it processed the call: the error may be that of the client.
+fn is_client_error_relayed(selected: &Selected<'_>, index: &ConnectionIndex<'_>) -> bool {
+    let (Some(from), Some(to)) = (selected.positions.iter().min(), selected.positions.iter().max()) else {
+        return false;
+    };
+    index.record.has_client_error(*from, *to)
 }
 
 fn structured_content_conforms(

@@ -14,12 +14,14 @@ pub(super) struct Violation {
     pub(super) positions: Vec<usize>,
     /// The value that violates the rule.
     pub(super) value: Option<Value>,
+    /// The difference between what a schema wants of a member and what is there.
+    pub(super) diff: Option<String>,
 }
 
 impl Violation {
     /// A violation by messages at these positions, without a single value that is wrong.
     pub(super) fn new(actual: impl Into<String>, subject: impl Into<String>, positions: &[usize]) -> Self {
-        Self { actual: actual.into(), subject: subject.into(), positions: positions.to_vec(), value: None }
+        Self { actual: actual.into(), subject: subject.into(), positions: positions.to_vec(), value: None, diff: None }
     }
 }
 

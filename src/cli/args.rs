@@ -6,18 +6,20 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use mcp_conformance::reference::Fault;
-use mcp_conformance::report::{self, Shard};
+use mcp_conformance::report::Shard;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::{FuzzSettings, Settings};
 use serde_json::Value;
 
+use super::config_args::{CompletionsArgs, ConfigArgs, InitArgs};
+use super::recording_args::{JudgeFileArgs, RecordArgs};
+use super::report_args::{BaselineArgs, OutputArgs, ThresholdArgs};
 use super::server::ServerArgs;
 use super::values::{
-    Color, DurationValue, FailOn, FuzzCalls, FuzzRevisions, PageFormat, RequestedReport, RevisionChoice, TableFormat,
-    duration, environment_variable, fuzz_calls, requested_report, revision_choice, seed_value, tool_glob,
+    Accept, DurationValue, FailOn, FuzzCalls, FuzzRevisions, PageFormat, RevisionChoice, TableFormat, duration,
+    fuzz_calls, revision_choice, seed_value, tool_glob,
 };
 
 /// The text after the options in the help.
@@ -32,6 +34,7 @@ Exit codes:
   3  nothing was judged: no case was selected, or none applies
 
 Examples:
+  mcp-conformance init -- ./my-server
   mcp-conformance ./my-server
   mcp-conformance --revision latest --select 'tools/*' -- node server.js --port 0
   mcp-conformance --report json=report.json --strict uvx mcp-server-time
@@ -43,6 +46,8 @@ Examples:
   mcp-conformance --fuzz off ./my-server
   mcp-conformance --list --select stdio
   mcp-conformance explain tools/call/unknown-tool
+  mcp-conformance --save-transcript messages.jsonl ./my-server
+  mcp-conformance judge messages.jsonl
   mcp-conformance hints --output mcp-hints.jsonc -- node server.js
   mcp-conformance --hints mcp-hints.jsonc -- node server.js
   mcp-conformance demo";
@@ -58,8 +63,7 @@ Examples:
     after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
-    override_usage = "mcp-conformance [OPTIONS] [--] <SERVER>...\n       mcp-conformance <COMMAND>",
+    override_usage = "mcp-conformance [OPTIONS] [--] [SERVER]...\n       mcp-conformance <COMMAND>",
     max_term_width = 110
 )]
 pub(super) struct Args {
@@ -71,16 +75,25 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Inspect a server and write mcp-conformance.toml for it, which `mcp-conformance` alone then uses.
+    Init(InitArgs),
     /// Explain a case or a requirement: what it checks, why, and how to fix a server that violates it.
     Explain(ExplainArgs),
     /// Show which requirements of the specification have a case, and which do not.
     Coverage(CoverageArgs),
+    /// Write the reference of every requirement, case, option and exit code as Markdown files, for an mdBook; prints
+    /// their lines for its summary.
+    Docs(DocsArgs),
     /// Try out a server's tools, resources and prompts, and write a hint file with the requests that show most.
     Hints(HintsArgs),
     /// Judge the reference server with three faults; succeeds if exactly these are found.
     Demo(DemoArgs),
     /// Replay a failing call that fuzzing saved; has the exit codes of a run.
     Replay(ReplayArgs),
+    /// Judge a recording: a file of --save-transcript or `record`, or another client's traffic; reports like a run.
+    Judge(JudgeFileArgs),
+    /// Record what a client and a server exchange over standard input and output, without changing a byte.
+    Record(RecordArgs),
     /// Run the reference server, over standard input and output or HTTP.
     Serve(ServeArgs),
     /// Render the JSON report of an earlier run in other formats.
@@ -91,13 +104,17 @@ pub(super) enum Command {
     Merge(MergeArgs),
     /// Show which servers violate which requirements, from the JSON reports of many servers.
     Fleet(FleetArgs),
+    /// Print completions for a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page.
+    Man,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct JudgeArgs {
     /// The command that starts the server, with its arguments, or the URL of a running server; options of
     /// mcp-conformance come before it.
-    #[arg(value_name = "SERVER", required_unless_present_any = ["list", "url"], trailing_var_arg = true)]
+    #[arg(value_name = "SERVER", trailing_var_arg = true)]
     pub(super) server: Vec<OsString>,
 
     /// List the selected cases without starting the server.
@@ -123,7 +140,15 @@ pub(super) struct JudgeArgs {
     pub(super) connection: ServerArgs,
 
     #[command(flatten)]
+    pub(super) config: ConfigArgs,
+
+    #[command(flatten)]
     pub(super) output: OutputArgs,
+
+    /// File for every message of the run, with direction, time and connection; secrets are masked. `judge` judges it
+    /// again [default: none].
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) save_transcript: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -150,37 +175,6 @@ pub(super) struct SelectionArgs {
     /// reports. Passive cases run in every shard [default: all cases].
     #[arg(long, value_name = "K/N")]
     pub(super) shard: Option<Shard>,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Pass or fail")]
-pub(super) struct BaselineArgs {
-    /// File of accepted findings. New findings fail the run, and so do entries that are no longer found
-    /// [default: no finding is accepted].
-    #[arg(long, value_name = "FILE")]
-    pub(super) baseline: Option<PathBuf>,
-
-    /// Rewrite the baseline: add new findings and remove stale entries, but keep reasons and comments.
-    #[arg(long, requires = "baseline")]
-    pub(super) update_baseline: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Pass or fail")]
-pub(super) struct ThresholdArgs {
-    /// Findings that fail the run: violations of MUST rules, of SHOULD rules too, or none.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Settings::default().fail_on.into())]
-    pub(super) fail_on: FailOn,
-
-    /// Fail the run on warnings too; same as `--fail-on should`.
-    #[arg(long, conflicts_with = "fail_on")]
-    pub(super) strict: bool,
-}
-
-impl ThresholdArgs {
-    pub(super) fn fail_on(&self) -> report::FailOn {
-        if self.strict { report::FailOn::Should } else { self.fail_on.into() }
-    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -253,18 +247,19 @@ pub(super) struct CallArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Fuzzing")]
 pub(super) struct FuzzArgs {
-    /// Number of generated calls per tool; `off` turns fuzzing off. Calls that shrink a failure come in addition.
+    /// Number of generated calls per tool: `auto` is as many as its schema needs, and `off` turns fuzzing off. To a number,
+    /// calls that tell mutants of the schema apart are added, at most twice as many, and calls that shrink a failure.
     #[arg(
         long,
-        value_name = "N|off",
-        default_value_t = FuzzCalls::PerTool(FuzzSettings::default().calls),
+        value_name = "auto|N|off",
+        default_value_t = FuzzCalls::from(FuzzSettings::default().calls),
         value_parser = fuzz_calls,
         overrides_with = "fuzz"
     )]
     pub(super) fuzz: FuzzCalls,
 
-    /// Time limit of fuzzing per revision, divided among the tools [default: 60s per 200 calls of a tool, and at most
-    /// 15ms per call].
+    /// Time limit of fuzzing per revision, divided among the tools [default: 60s, or as much per 200 calls of a tool
+    /// if their number is given; at most 15ms per call].
     #[arg(long, value_name = "DUR", value_parser = duration)]
     pub(super) fuzz_time: Option<DurationValue>,
 
@@ -293,9 +288,19 @@ pub(super) struct FuzzArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) in_flight: Option<u16>,
 
-    /// Folder of saved failing calls: they are tried first, and new ones are written there; `none` does neither.
+    /// Folder of saved failing calls, with a folder for each server: they are tried first, and new ones are written
+    /// there; `none` does neither.
     #[arg(long, value_name = "DIR|none", default_value_os_t = default_regressions())]
     pub(super) regressions: PathBuf,
+
+    /// Remove saved calls that no longer fail.
+    #[arg(long)]
+    pub(super) prune: bool,
+
+    /// Also call tools in sequences that create, read, list, change and delete objects, on a process of its own: at most
+    /// 600 calls and 20s (over HTTP 60s) per revision. Not in a shard.
+    #[arg(long)]
+    pub(super) sequences: bool,
 }
 
 fn default_regressions() -> PathBuf {
@@ -304,44 +309,6 @@ fn default_regressions() -> PathBuf {
 
 /// The value of `--regressions` for none.
 pub(super) const NO_REGRESSIONS: &str = "none";
-
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Server process")]
-pub(super) struct ProcessArgs {
-    /// Environment variable for the server, in addition to the inherited ones; repeatable [default: none].
-    #[arg(
-        long,
-        value_name = "NAME=VALUE",
-        value_parser = OsStringValueParser::new().try_map(|text| environment_variable(&text))
-    )]
-    pub(super) env: Vec<(OsString, OsString)>,
-
-    /// Working directory of the server [default: the current directory].
-    #[arg(long, value_name = "DIR")]
-    pub(super) cwd: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Output")]
-pub(super) struct OutputArgs {
-    /// Report to write: `text`, `json`, `junit`, `sarif`, `tap`, `markdown`, `github` (annotations) or `badge` (SVG),
-    /// to standard output or to a file (`json=report.json`), or `html`, to a file only; repeatable. A format other
-    /// than `text` on standard output moves the text to standard error [default: text].
-    #[arg(long, value_name = "FORMAT[=PATH]", value_parser = requested_report)]
-    pub(super) report: Vec<RequestedReport>,
-
-    /// When to colour the text; `auto` does on a terminal, unless `NO_COLOR` or `TERM=dumb` is set.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
-    pub(super) color: Color,
-
-    /// Show only the summary line.
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(super) quiet: bool,
-
-    /// Show every message and every case while they run, and every finding in full.
-    #[arg(short, long)]
-    pub(super) verbose: bool,
-}
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct ExplainArgs {
@@ -353,6 +320,17 @@ pub(super) struct ExplainArgs {
     /// Folder of your own cases, in addition to the built-in ones [default: none].
     #[arg(long, value_name = "DIR")]
     pub(super) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DocsArgs {
+    /// Folder to write below, such as the sources of a book; existing pages are overwritten.
+    #[arg(long, value_name = "DIR", default_value = "mcp-conformance-docs")]
+    pub(super) output: PathBuf,
+
+    /// Leave out the messages of each case: they are recorded from runs of the reference server, which take a minute.
+    #[arg(long)]
+    pub(super) without_examples: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -382,7 +360,7 @@ pub(super) struct CoverageArgs {
 pub(super) struct HintsArgs {
     /// The command that starts the server, with its arguments, or the URL of a running server; options of
     /// mcp-conformance come before it.
-    #[arg(value_name = "SERVER", required_unless_present = "url", trailing_var_arg = true)]
+    #[arg(value_name = "SERVER", trailing_var_arg = true)]
     pub(super) server: Vec<OsString>,
 
     /// File to write the hints to; an existing file is not overwritten [default: standard output].
@@ -418,6 +396,9 @@ pub(super) struct HintsArgs {
 
     #[command(flatten)]
     pub(super) connection: ServerArgs,
+
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -450,6 +431,11 @@ pub(super) struct SavedReportCriteria {
     /// Findings that fail the run [default: those that failed the run].
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub(super) fail_on: Option<FailOn>,
+
+    /// Findings that do not fail the run: those that the server's SDK causes, on every server [default: those that the
+    /// run accepted].
+    #[arg(long, value_name = "WHOSE", value_enum)]
+    pub(super) accept: Option<Accept>,
 
     /// Folder of your own cases, whose ids the baseline may name [default: none].
     #[arg(long, value_name = "DIR")]
@@ -491,7 +477,7 @@ pub(super) struct ReplayArgs {
     pub(super) file: PathBuf,
 
     /// The command that starts the server, with its arguments, or the URL of a running server, after `--`.
-    #[arg(value_name = "SERVER", required_unless_present = "url", last = true)]
+    #[arg(value_name = "SERVER", last = true)]
     pub(super) server: Vec<OsString>,
 
     /// Revision to replay the call in, such as 2025-06-18 [default: the one in the file].
@@ -509,6 +495,9 @@ pub(super) struct ReplayArgs {
 
     #[command(flatten)]
     pub(super) connection: ServerArgs,
+
+    #[command(flatten)]
+    pub(super) config: ConfigArgs,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -537,7 +526,8 @@ pub(super) struct ServeArgs {
     pub(super) http: Option<std::net::SocketAddr>,
 
     /// Require the bearer token that this environment variable holds, as an OAuth resource server does; the same token
-    /// with the suffix `-narrow` may not call tools [default: no token is required].
+    /// with the suffix `-narrow` may not call tools, with `-second` it belongs to another user, with `-guest` to a user
+    /// who sees neither tools nor resources, and with `-foreign` to another server [default: no token is required].
     #[arg(long, value_name = "VAR", requires = "http")]
     pub(super) protected: Option<String>,
 
@@ -553,7 +543,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-    use crate::cli::values::Format;
+    use crate::cli::values::{Color, Format, RequestedReport};
 
     fn parse(words: &[&str]) -> Result<Args, String> {
         Args::try_parse_from(["mcp-conformance"].iter().chain(words)).map_err(|error| error.to_string())
@@ -593,7 +583,7 @@ mod tests {
         assert_eq!(judge(&["./demo"]).server, ["./demo"]);
         assert_eq!(judge(&["bin/serve", "explain"]).server, ["bin/serve", "explain"]);
         assert_eq!(judge(&["node", "demo"]).server, ["node", "demo"]);
-        assert_eq!(judge(&["help"]).server, ["help"]);
+        assert_eq!(judge(&["./help"]).server, ["./help"]);
         assert!(matches!(parse(&["demo", "-q"]).map(|args| args.command), Ok(Some(Command::Demo(_)))));
         assert!(matches!(parse(&["serve"]).map(|args| args.command), Ok(Some(Command::Serve(_)))));
     }
@@ -606,10 +596,8 @@ mod tests {
     }
 
     #[test]
-    fn only_listing_works_without_a_server() {
-        assert!(error(&[]).contains("SERVER"));
-        assert!(error(&["--strict"]).contains("SERVER"));
-        assert!(judge(&["--list"]).list);
+    fn a_server_is_optional_as_a_configuration_may_have_it() {
+        assert!(judge(&[]).server.is_empty() && judge(&["--strict"]).server.is_empty());
     }
 
     #[test]
@@ -617,7 +605,7 @@ mod tests {
         let args = judge(&["./server"]);
         assert_eq!(args.run.timeout.0, Duration::from_secs(5));
         assert_eq!(args.run.startup_timeout.0, Duration::from_secs(30));
-        assert_eq!((args.fuzzing.fuzz, args.run.seed, args.run.jobs), (FuzzCalls::PerTool(200), 0, None));
+        assert_eq!((args.fuzzing.fuzz, args.run.seed, args.run.jobs), (FuzzCalls::Auto, 0, None));
         assert_eq!(args.output.color, Color::Auto);
         assert!(args.selection.revision.is_empty() && args.output.report.is_empty());
     }
@@ -662,7 +650,7 @@ mod tests {
     #[test]
     fn an_error_about_a_value_lists_the_valid_ones() {
         assert!(error(&["--revision", "2025-01-01", "s"]).contains("2024-11-05"));
-        assert!(error(&["--fuzz", "much", "s"]).contains("a number of calls or `off`"));
+        assert!(error(&["--fuzz", "much", "s"]).contains("a number of calls, `auto` or `off`"));
         assert!(error(&["--report", "pdf", "s"]).contains("text, json, html"));
         assert!(error(&["--shard", "4/3", "s"]).contains("K/N"));
         assert!(error(&["--retries", "11", "s"]).contains("0..=10"));

@@ -5,12 +5,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use mcp_conformance::internals::case::Baseline;
-use mcp_conformance::report::{Report, baseline_comparison};
+use mcp_conformance::internals::baseline::Baseline;
+use mcp_conformance::report::{self, Report, baseline_comparison};
 
-use super::args::{BaselineArgs, SavedReportCriteria};
+use super::args::SavedReportCriteria;
 use super::cases;
 use super::error::CliError;
+use super::report_args::BaselineArgs;
 
 /// A baseline that was read from its file.
 #[derive(Debug)]
@@ -68,10 +69,14 @@ pub(super) fn apply_criteria(report: &mut Report, args: &SavedReportCriteria) ->
     if let Some(fail_on) = args.fail_on {
         report.options.fail_on = fail_on.into();
     }
-    match &args.baseline {
+    let applied = match &args.baseline {
         Some(file) => BaselineFile::read(file, false, args.cases.as_deref())?.apply(report),
         None => Ok(()),
+    };
+    if let Some(accept) = args.accept {
+        report::Accept::from(accept).apply(report);
     }
+    applied
 }
 
 /// The temporary file that replaces another.

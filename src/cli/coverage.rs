@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::internals::case::{Answer, Count, Counts, Coverage, Entry};
+use mcp_conformance::internals::case::{Answer, Count, Counts, Coverage, Entry, Reason, reason_in_detail};
 use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision};
@@ -97,7 +97,7 @@ fn text(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> i
         for line in wrap(&requirement.text, WIDTH - 2) {
             writeln!(out, "  {line}")?;
         }
-        for line in wrap(&answer(&entry.answer), WIDTH - 2) {
+        for line in wrap(&answer(entry), WIDTH - 2) {
             writeln!(out, "  {line}")?;
         }
     }
@@ -105,15 +105,20 @@ fn text(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> i
 }
 
 /// The coverage of a requirement, in words.
-fn answer(answer: &Answer<'_>) -> String {
-    match answer {
+fn answer(entry: &Entry<'_>) -> String {
+    match &entry.answer {
         Answer::Cases(cases) => {
             let cases: Vec<_> = cases.iter().map(|id| visible(id)).collect();
             format!("Checked by {}.", cases.join(", "))
         }
-        Answer::Reason(reason) => format!("No case: {}. {}", reason.as_str(), reason.meaning()),
+        Answer::Reason(reason) => format!("No case: {}. {}", reason.as_str(), detail(entry, *reason)),
         Answer::None => "No case yet.".to_owned(),
     }
+}
+
+/// Why no case checks a requirement, in detail.
+fn detail(entry: &Entry<'_>, reason: Reason) -> &'static str {
+    reason_in_detail(&entry.requirement.id).unwrap_or(reason.meaning())
 }
 
 fn markdown(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) -> io::Result<()> {
@@ -137,6 +142,9 @@ fn markdown(coverage: &Coverage<'_>, named: &[&Entry<'_>], out: &mut dyn Write) 
             Answer::Cases(cases) => {
                 let cases: Vec<String> = cases.iter().map(|id| format!("`{}`", visible(id))).collect();
                 cases.join(" ")
+            }
+            Answer::Reason(reason @ Reason::NotObservable) => {
+                format!("{}: {}", reason.as_str(), detail(entry, *reason))
             }
             Answer::Reason(reason) => reason.as_str().to_owned(),
             Answer::None => "no case yet".to_owned(),

@@ -29,10 +29,10 @@ pub(super) fn demo(args: &DemoArgs) -> Result<Conclusion, CliError> {
     let options = report_options(&settings, plan.calls);
     let fault_of: BTreeMap<String, String> =
         plan.cases.iter().filter_map(|case| Some((case.id.clone(), case.fault.clone()?))).collect();
-    let (report, live_error) = run_plan(plan, options, &output)?;
+    let (report, unwritten) = run_plan(plan, options, &output, None)?;
     let outcome = DemoOutcome::of(&report, &fault_of);
     let stream = output.stream_writer();
-    output.write(&report, live_error)?;
+    output.write(&report, unwritten)?;
     print_outcome(&outcome, stream).map_err(|source| CliError::Write {
         what: "the outcome of the demo".to_owned(),
         source,

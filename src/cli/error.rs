@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use mcp_conformance::JudgeError;
 use mcp_conformance::internals::case::LoadError;
-use mcp_conformance::internals::run::RegressionError;
+use mcp_conformance::internals::run::{LineError, RecordingError, RegressionError};
 use mcp_conformance::report::merge::MergeError;
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::report::{Conclusion, ReportError};
+
+use super::config::ConfigError;
+use super::config_file_name::FILE_NAME;
+use super::server_mistake::ServerMistake;
 
 /// An error of the command line.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +21,9 @@ pub(super) enum CliError {
     #[error(transparent)]
     Judge(#[from] JudgeError),
     /// No server is given.
-    #[error("no server is given: add the command that starts it, or its URL")]
+    #[error(
+        "no server is given: add the command that starts it, or its URL, or describe it in {FILE_NAME}, which `mcp-conformance init -- COMMAND` writes"
+    )]
     NoServer,
     /// A word follows the URL of a server.
     #[error(
@@ -25,7 +31,9 @@ pub(super) enum CliError {
     )]
     WordAfterUrl(String),
     /// Options for HTTP servers without a URL.
-    #[error("--header, --bearer-env and --insecure need an HTTP server: give its URL, with or without --url")]
+    #[error(
+        "--header, --bearer-env and the options like it, and --insecure need an HTTP server: give its URL, with or without --url"
+    )]
     HttpOptionWithoutUrl,
     /// A header that cannot be parsed. It may be a secret, so it is not repeated.
     #[error("--header: expected a name, a colon and a value; write it as --header 'Name: value'")]
@@ -33,11 +41,38 @@ pub(super) enum CliError {
     /// The environment variable of `serve --protected` holds no token.
     #[error("--protected {0}: the environment variable is not set, empty or not Unicode; set it to the token")]
     ProtectionToken(String),
-    /// A subcommand follows options, where it would be taken for a server.
-    #[error(
-        "`{0}` after options: to run the subcommand, put it first (`mcp-conformance {0} [OPTIONS]`); to judge a server of that name, write `-- {0}`"
-    )]
-    MisplacedSubcommand(String),
+    /// The words of the server name something else.
+    #[error(transparent)]
+    ServerMistake(#[from] ServerMistake),
+    /// A configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A pattern of `--tool` matches none of the server's tools.
+    #[error("--tool {pattern}: the server has no such tool; its tools are {}", tools.join(", "))]
+    UnmatchedTool {
+        /// The pattern.
+        pattern: String,
+        /// The tools.
+        tools: Vec<String>,
+        /// The conclusion of the run.
+        conclusion: Conclusion,
+    },
+    /// The configuration or a workflow cannot be written by `init`.
+    #[error("failed to create {}: {source}{}", path.display(), if source.kind() == io::ErrorKind::AlreadyExists { "; move it away, or name another file with --output" } else { "" })]
+    Init {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// `init` could not inspect the server.
+    #[error("failed to inspect the server: {message}; {hint}")]
+    InitServer {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// `latest` or `all` together with other revisions.
     #[error("--revision {0} cannot be combined with other revisions")]
     CombinedRevision(&'static str),
@@ -63,6 +98,14 @@ pub(super) enum CliError {
     /// The file for a report cannot be created.
     #[error("failed to open {} for --report: {source}", path.display())]
     Open {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file for a transcript cannot be created.
+    #[error("failed to create {} for --save-transcript: {source}", path.display())]
+    SaveTranscript {
         /// The file.
         path: PathBuf,
         /// The error of the system.
@@ -95,6 +138,43 @@ pub(super) enum CliError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The file of a recording cannot be read.
+    #[error("failed to read the recording {}: {source}", path.display())]
+    ReadRecording {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A line of a recording has another form.
+    #[error("failed to read the recording {}: {error}", path.display())]
+    RecordingLine {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the line.
+        error: LineError,
+    },
+    /// A recording cannot be judged.
+    #[error("failed to judge the recording {file}: {source}")]
+    Recording {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        source: RecordingError,
+    },
+    /// `record` sits between streams.
+    #[error(
+        "`record` records a server that speaks over its standard streams: give the command that starts it (`mcp-conformance record --output FILE -- ./my-server`); `mcp-conformance --save-transcript FILE URL` saves a run over HTTP"
+    )]
+    RecordUrl,
+    /// The server of `record` cannot be started.
+    #[error("failed to run {program}: {source}")]
+    Record {
+        /// The program.
+        program: String,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// A file is not a report.
     #[error("failed to use {}: {source}", path.display())]
     Report {
@@ -113,6 +193,24 @@ pub(super) enum CliError {
         name: String,
         /// The most similar known names, best first.
         nearest: Vec<String>,
+    },
+    /// A page of the book cannot be written.
+    #[error("failed to write {}: {source}; name another folder with --output", path.display())]
+    WritePage {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The reference server with the fault of a case does not violate it.
+    #[error(
+        "the case {case} finds nothing on the reference server with the fault `{fault}`; try again on a machine that is less busy, or leave the messages out with --without-examples"
+    )]
+    NoExample {
+        /// The case.
+        case: String,
+        /// Its fault.
+        fault: String,
     },
     /// A name is not an area of the specification.
     #[error("unknown area `{name}`; the areas are {}", known.join(", "))]

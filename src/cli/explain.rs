@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use mcp_conformance::JudgeError;
 use mcp_conformance::internals::case::{
-    Action, Body, Case, Delivery, ForEach, HttpCall, Process, RawLine, Selection, Shutdown, Step, Watch, WatchKind,
+    Action, Body, Case, Delivery, ForEach, HttpCall, Process, RawLine, Selection, Shutdown, Source, Step, Watch,
+    WatchKind, not_observable, reason_in_detail,
 };
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::layout::wrap;
 use mcp_conformance::report::visible::{excerpt, visible};
-use mcp_conformance::spec::{Catalogue, Requirement, Transport};
+use mcp_conformance::spec::{Catalogue, Requirement, Transport, book_address, case_page, requirement_page};
 use serde_json::Value;
 
 use super::args::ExplainArgs;
@@ -88,16 +89,24 @@ fn explain_case(case: &Case, out: &mut dyn Write) -> io::Result<()> {
     }
     section("How to fix the server", out)?;
     prose(&case.fix, 2, out)?;
-    if let Some(fault) = &case.fault {
+    // The faults of the fuzz cases depend on arguments, and only the tests of this package have them.
+    if let Some(fault) = case.fault.as_ref().and_then(|name| name.parse::<Fault>().ok()) {
         section("See it fail", out)?;
-        let description = fault.parse::<Fault>().map(|fault| format!(": {}", fault.description())).unwrap_or_default();
-        prose(&format!("The reference server has the fault `{}`{description}.", visible(fault)), 2, out)?;
-        if let Some(command) = fault.parse().ok().and_then(|fault| fault_command(case, fault)) {
+        prose(&format!("The reference server has the fault `{fault}`: {}.", fault.description()), 2, out)?;
+        if let Some(command) = fault_command(case, fault) {
             writeln!(out, "  {command}")?;
         }
     }
     section("Run only this case", out)?;
-    writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))
+    writeln!(out, "  mcp-conformance --select {} -- <SERVER>", visible(&case.id))?;
+    // A case of the user's has no page.
+    if case.source == Source::Embedded { in_the_book(&case_page(&case.id), "its messages", out) } else { Ok(()) }
+}
+
+/// Names the page of the book that says more, by its address if that is known.
+fn in_the_book(page: &str, what: &str, out: &mut dyn Write) -> io::Result<()> {
+    section(&format!("In the book, with {what}"), out)?;
+    writeln!(out, "  {}", book_address(page).as_deref().unwrap_or(page))
 }
 
 fn explain_requirement(requirement: &Requirement, cases: &[Case], out: &mut dyn Write) -> io::Result<()> {
@@ -116,15 +125,49 @@ fn explain_requirement(requirement: &Requirement, cases: &[Case], out: &mut dyn 
     section("Sources", out)?;
     for revision in requirement.revisions().iter() {
         writeln!(out, "  {revision}  {}", requirement.link(revision))?;
+        if revision.is_draft() {
+            writeln!(
+                out,
+                "              (a draft: it has no page of its own, only files in the history of the repository)"
+            )?;
+        }
     }
     section("Cases that check it", out)?;
     let checking: Vec<&Case> =
         cases.iter().filter(|case| case.requirements.iter().any(|known| known.id == requirement.id)).collect();
     if checking.is_empty() {
         writeln!(out, "  none")?;
+        if let Some(reason) = reason_in_detail(&requirement.id) {
+            section("Why no case checks it", out)?;
+            prose(reason, 2, out)?;
+        }
+        if let Some(detail) = not_observable(&requirement.id) {
+            section("Why it matters", out)?;
+            prose(&detail.why, 2, out)?;
+            section("How to fix the server", out)?;
+            prose(&detail.fix, 2, out)?;
+        }
+        return in_the_book(&requirement_page(requirement), "every rule of its area", out);
     }
-    for case in checking {
+    for case in &checking {
         writeln!(out, "  {}  {}", visible(&case.id), visible(&case.title))?;
+    }
+    paragraphs("Why it matters", checking.iter().filter_map(|case| case.why.as_deref()), out)?;
+    paragraphs("How to fix the server", checking.iter().map(|case| case.fix.as_str()), out)?;
+    in_the_book(&requirement_page(requirement), "every rule of its area", out)
+}
+
+/// A section with each different text as a paragraph; nothing if there is none.
+fn paragraphs<'a>(title: &str, texts: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
+    let mut written: Vec<&str> = Vec::new();
+    for text in texts {
+        if written.is_empty() {
+            section(title, out)?;
+        }
+        if !written.contains(&text) {
+            prose(text, 2, out)?;
+            written.push(text);
+        }
     }
     Ok(())
 }
@@ -158,7 +201,7 @@ fn rule_head(requirement: &Requirement, indent: usize, out: &mut dyn Write) -> i
 }
 
 /// What a case does, in lines.
-fn description(case: &Case) -> Vec<String> {
+pub(super) fn description(case: &Case) -> Vec<String> {
     match &case.body {
         Body::Passive(passive) => {
             let (what, count) = match &passive.watch {
@@ -258,6 +301,9 @@ fn step_description(step: &Step) -> String {
         Action::Shutdown { how: Shutdown::Sigterm, .. } => {
             "closes the server's input, sends SIGTERM if the server keeps running, and waits for it to exit".to_owned()
         }
+        Action::Shutdown { how: Shutdown::SigtermFirst, .. } => {
+            "sends SIGTERM while the server's input is open, and waits for the server to exit".to_owned()
+        }
         Action::Wait(duration) => format!("waits {} ms", duration.as_millis()),
     };
     let mut remarks = Vec::new();
@@ -267,6 +313,9 @@ fn step_description(step: &Step) -> String {
     match &step.action {
         Action::Request { delivery: Delivery::Polled(poll), .. } => {
             remarks.push(format!("repeated up to {} times, until the expected response arrives", poll.max_attempts));
+        }
+        Action::Request { delivery: Delivery::WithInput, .. } => {
+            remarks.push("repeated with the input that its result requests".to_owned());
         }
         Action::Request { delivery: Delivery::Pipelined, .. } | Action::Retry { pipelined: true, .. } => {
             remarks.push("without waiting for the response".to_owned());
@@ -335,11 +384,39 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_book_is_named() {
+        for (name, page) in [
+            ("tools/call/unknown-tool", "reference/cases/tools.html#tools/call/unknown-tool\n"),
+            ("stdio-stdout-only-messages", "reference/requirements/stdio.html#stdio-stdout-only-messages\n"),
+        ] {
+            let text = explained(name).expect("it is known");
+            assert!(text.ends_with(page), "{text}");
+        }
+    }
+
+    #[test]
     fn a_requirement_is_shown_with_its_level_its_sources_and_its_cases() {
         let text = explained("stdio-stdout-only-messages").expect("it is known");
         assert!(text.contains("MUST") && text.contains("2024-11-05.."), "{text}");
         assert!(text.contains("https://modelcontextprotocol.io/"), "{text}");
         assert!(text.contains("Cases that check it"), "{text}");
+    }
+
+    #[test]
+    fn a_requirement_is_shown_with_why_it_matters_and_how_to_fix_a_violation() {
+        let text = explained("stdio-stdout-only-messages").expect("it is known");
+        assert!(text.contains("\nWhy it matters\n  ") && text.contains("\nHow to fix the server\n  "), "{text}");
+        assert!(!text.contains("Why no case checks it"), "{text}");
+    }
+
+    #[test]
+    fn a_requirement_without_a_case_is_shown_with_its_own_reason() {
+        let text = explained("security-rate-limit").expect("it is known");
+        assert!(text.contains("\nWhy no case checks it\n  The specification names no rate"), "{text}");
+        assert!(text.contains("\nWhy it matters\n  A model in a loop"), "{text}");
+        assert!(text.contains("\nHow to fix the server\n  Limit calls by client"), "{text}");
+        let text = explained("pagination-page-size").expect("it is known");
+        assert!(text.contains("It permits something"), "{text}");
     }
 
     #[test]

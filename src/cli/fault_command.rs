@@ -2,40 +2,77 @@
 //!
 //! It is printed by `explain`, and the tests run what is printed, for every case.
 
-use mcp_conformance::internals::case::{Case, HttpKind};
+use mcp_conformance::internals::case::{Case, HttpKind, Placeholder};
 use mcp_conformance::reference::Fault;
 use mcp_conformance::spec::{Revision, RevisionSet};
 
 /// The address that the reference server is started at where a case is about HTTP.
 const ADDRESS: &str = "127.0.0.1:8765";
 
-/// The bearer token of the protected reference server; the one of less scope has `-narrow` at its end.
-const TOKEN: &str = "conformance-token";
+/// The bearer token of the protected reference server; what is at the end of the others says what they are.
+pub(super) const TOKEN: &str = "conformance-token";
+
+/// How a case is shown to fail on the reference server with its fault.
+pub(super) struct Demonstration {
+    fault: Fault,
+    /// The newest revision in which the fault has an effect, as some faults keep the server from offering that
+    /// revision at all.
+    pub(super) revision: Revision,
+    /// The path of the address if it takes HTTP to see it.
+    pub(super) path: Option<&'static str>,
+    /// The token that the client sends, if the server is protected.
+    pub(super) token: Option<String>,
+    /// The token of another user, if the case sends it.
+    pub(super) second_token: Option<String>,
+    /// The token for another server, if the case sends it.
+    pub(super) foreign_token: Option<String>,
+}
+
+impl Demonstration {
+    /// The one for a case and its fault; none where the fault has no effect in any revision of the case.
+    pub(super) fn of(case: &Case, fault: Fault) -> Option<Self> {
+        let effective: RevisionSet =
+            fault.revisions().iter().filter_map(|revision| revision.name().parse::<Revision>().ok()).collect();
+        let revision = case.revisions.intersection(effective).iter().last()?;
+        let needs_http = case.speaks_of_http() || fault.is_http_only() || fault.requires_authorization();
+        let path = if case.http_kind() == Some(HttpKind::Sse) { "sse" } else { "mcp" };
+        let scope = if fault.requires_narrow_token() { "-narrow" } else { "" };
+        let token = fault.requires_authorization().then(|| format!("{TOKEN}{scope}"));
+        let named = case.placeholders();
+        let further =
+            |placeholder, kind| (token.is_some() && named.contains(&placeholder)).then(|| format!("{TOKEN}-{kind}"));
+        let second = if fault.requires_guest() { "guest" } else { "second" };
+        let second_token = further(Placeholder::SecondAuthorization, second);
+        let foreign_token = further(Placeholder::ForeignAuthorization, "foreign");
+        Some(Self { fault, revision, path: needs_http.then_some(path), token, second_token, foreign_token })
+    }
+}
 
 /// The command for a case and its fault; none where the fault has no effect in any revision of the case.
-///
-/// It names the newest revision in which the fault has an effect, as some faults keep the server from offering that
-/// revision at all.
 pub(super) fn fault_command(case: &Case, fault: Fault) -> Option<String> {
-    let effective: RevisionSet =
-        fault.revisions().iter().filter_map(|revision| revision.name().parse::<Revision>().ok()).collect();
-    let revision = case.revisions.intersection(effective).iter().last()?;
+    let Demonstration { fault, revision, path, token, second_token, foreign_token } = Demonstration::of(case, fault)?;
     let mut environment = Vec::new();
     let mut client = vec![format!("--revision {revision}"), format!("--select {}", case.id)];
     let mut server = vec![format!("--fault {fault}")];
-    if case.speaks_of_http() || fault.is_http_only() {
-        let path = if case.http_kind() == Some(HttpKind::Sse) { "sse" } else { "mcp" };
+    if let Some(path) = path {
         client.push(format!("--url http://{ADDRESS}/{path}"));
         server.push(format!("--http {ADDRESS}"));
     }
-    if fault.requires_authorization() {
+    if let Some(token) = token {
         environment.push(format!("TOKEN={TOKEN}"));
         server.push("--protected TOKEN".to_owned());
         if fault.requires_narrow_token() {
-            environment.push(format!("NARROW={TOKEN}-narrow"));
+            environment.push(format!("NARROW={token}"));
             client.push("--bearer-env NARROW".to_owned());
         } else {
             client.push("--bearer-env TOKEN".to_owned());
+        }
+        for (name, option, token) in
+            [("SECOND", "--second-bearer-env", second_token), ("FOREIGN", "--foreign-bearer-env", foreign_token)]
+        {
+            let Some(token) = token else { continue };
+            environment.push(format!("{name}={token}"));
+            client.push(format!("{option} {name}"));
         }
     }
     let words = [environment, vec!["mcp-conformance".to_owned()], client];
@@ -71,6 +108,9 @@ mod tests {
             narrow.starts_with("TOKEN=conformance-token NARROW=conformance-token-narrow mcp-conformance "),
             "{narrow}"
         );
+        let second = command("auth/state-of-others");
+        assert!(second.contains(" SECOND=conformance-token-second ") && second.contains("-second-bearer-env SECOND"));
+        assert!(command("auth/hidden-tools").contains(" SECOND=conformance-token-guest "));
         assert!(narrow.contains(" --bearer-env NARROW -- ") && narrow.ends_with(" --protected TOKEN"), "{narrow}");
     }
 }

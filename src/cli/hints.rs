@@ -1,5 +1,6 @@
 //! `hints`: tries out a server and writes a hint file, which its author can edit and commit.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -13,14 +14,14 @@ use mcp_conformance::spec::{Revision, RevisionSet};
 use serde_json::{Value, json};
 
 use super::args::HintsArgs;
-use super::dispatch::print;
 use super::error::CliError;
 use super::run::block_on_until_signal;
-use super::server::reject_misplaced_subcommand;
+use super::server_check;
+use super::stdout::print;
 
 /// Tries out the server of the command line and writes the hints.
-pub(super) fn hints(args: &HintsArgs) -> Result<Conclusion, CliError> {
-    reject_misplaced_subcommand(&args.server, std::env::args_os())?;
+pub(super) fn hints(args: &HintsArgs, line: &[OsString]) -> Result<Conclusion, CliError> {
+    server_check::find_mistake(&args.server, line, args.connection.process.cwd.as_deref())?;
     let server = args.connection.server(&args.server)?;
     let plan = plan(&server, &args.settings()?)?;
     let server_words = plan.reproduce_suffix.clone();

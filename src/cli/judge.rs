@@ -1,25 +1,28 @@
 //! The main command: judges a server, or lists the cases that would run.
 
+use std::ffi::OsString;
+
 use mcp_conformance::internals::judge::{plan, report_options, select_cases};
 use mcp_conformance::report::Conclusion;
 
 use super::args::JudgeArgs;
 use super::baseline::BaselineFile;
-use super::dispatch::print;
 use super::error::CliError;
-use super::output::Output;
+use super::output::{Output, TranscriptFile};
 use super::run::run_plan;
-use super::server::reject_misplaced_subcommand;
+use super::server_check;
+use super::stdout::print;
+use super::unmatched_tool::check_tool_patterns;
 use super::{cases, list};
 
 /// Judges the server of the command line, or lists the cases that would run.
-pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
+pub(super) fn judge(args: &JudgeArgs, line: &[OsString]) -> Result<Conclusion, CliError> {
     let settings = args.settings()?;
     if args.list {
         let cases = select_cases(&settings, &cases::all(settings.cases.as_deref())?)?;
         return print(|out| Ok(list::list(&cases.reported(), settings.revisions.possible(), out)?));
     }
-    reject_misplaced_subcommand(&args.server, std::env::args_os())?;
+    server_check::find_mistake(&args.server, line, args.connection.process.cwd.as_deref())?;
     let server = args.connection.server(&args.server)?;
     let mut plan = plan(&server, &settings)?;
     if settings.shard.is_some() && settings.baseline.is_some() {
@@ -27,11 +30,16 @@ pub(super) fn judge(args: &JudgeArgs) -> Result<Conclusion, CliError> {
     }
     let baseline = BaselineFile::open(&args.baseline, settings.cases.as_deref())?;
     let output = Output::open(&args.output)?;
+    let transcript = args.save_transcript.as_deref().map(TranscriptFile::open).transpose()?;
     plan.show_wire = output.shows_wire();
     let options = report_options(&settings, plan.calls);
-    let (mut report, shown) = run_plan(plan, options, &output)?;
+    let (mut report, unwritten) = run_plan(plan, options, &output, transcript)?;
     let applied = baseline.map_or(Ok(()), |baseline| baseline.apply(&mut report));
-    output.write(&report, shown)?;
+    if let Some(accept) = settings.accept {
+        accept.apply(&mut report);
+    }
+    output.write(&report, unwritten)?;
     applied?;
+    check_tool_patterns(&settings, &report)?;
     Ok(Conclusion::of(&report))
 }

@@ -2,16 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use mcp_conformance::event::{Event, Sink};
+use mcp_conformance::event::{Event, InstalledPackage, Sink};
 use mcp_conformance::report::{
-    Badge, Conclusion, Detail, Github, Html, Json, Junit, Markdown, ProgressReporter, Renderer, Report, ReportBuilder,
-    Sarif, Tap, Text,
+    Badge, Conclusion, Detail, Github, Html, HtmlComparison, Json, Junit, Markdown, ProgressReporter, Renderer, Report,
+    ReportBuilder, Sarif, Tap, Text, sdk,
 };
 
-use super::args::OutputArgs;
+use terminal_size::{Width, terminal_size_of};
+
 use super::error::CliError;
+use super::report_args::OutputArgs;
+use super::report_file;
 use super::values::{Color, Format, RequestedReport};
 use super::workflow_commands::WorkflowCommandEscaper;
 
@@ -46,6 +49,17 @@ impl Stream {
         }
     }
 
+    /// The width of text, in columns: that of the terminal, or of `COLUMNS`, but not more than is easy to read.
+    fn width(self) -> usize {
+        let terminal = match self {
+            Self::Out => terminal_size_of(io::stdout()),
+            Self::Error => terminal_size_of(io::stderr()),
+        };
+        let typed = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let easy = Text::default().width;
+        terminal.map(|(Width(columns), _)| usize::from(columns)).or(typed).map_or(easy, |columns| columns.min(easy))
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Out => "standard output",
@@ -64,11 +78,16 @@ pub(super) struct Output {
     /// The format of the report on standard output, where that is not the text.
     out: Option<Format>,
     files: Vec<(Format, PathBuf, File)>,
+    /// What the results of a SARIF report point to.
+    sarif_file: Option<String>,
+    /// The report of an earlier run, with which an HTML report is compared.
+    earlier: Option<Report>,
 }
 
 impl Output {
     /// Opens every output, so that a bad path is reported before the run.
     pub(super) fn open(args: &OutputArgs) -> Result<Self, CliError> {
+        let earlier = args.compare.as_deref().map(report_file::read).transpose()?;
         let mut out = None;
         let mut files: Vec<(Format, PathBuf, File)> = Vec::new();
         for RequestedReport { format, path } in &args.report {
@@ -92,7 +111,7 @@ impl Output {
             (false, false) => Detail::Standard,
         };
         let color = colored(args.color, stream.is_terminal(), |name| std::env::var(name).ok());
-        Ok(Self { stream, color, detail, out, files })
+        Ok(Self { stream, color, detail, out, files, sarif_file: args.sarif_file.clone(), earlier })
     }
 
     /// Whether every message is shown during the run.
@@ -112,15 +131,14 @@ impl Output {
         match self.detail {
             Detail::Everything => ProgressReporter::lines(writer, self.color),
             Detail::Standard if Stream::Error.is_terminal() && !dumb => ProgressReporter::progress(writer),
-            Detail::Standard => ProgressReporter::notices(writer),
-            Detail::Verdict => ProgressReporter::silent(writer),
+            Detail::Standard | Detail::Verdict => ProgressReporter::silent(writer),
         }
     }
 
     /// Writes the report to every output. An output that fails does not stop the others; the first failure is returned.
-    /// `live_error` is the failure of the display during the run.
-    pub(super) fn write(self, report: &Report, live_error: Option<io::Error>) -> Result<(), CliError> {
-        let text = Text { color: self.color, detail: self.detail, ..Text::default() };
+    /// `unwritten` is what could not be written during the run.
+    pub(super) fn write(self, report: &Report, unwritten: Unwritten) -> Result<(), CliError> {
+        let text = Text { color: self.color, detail: self.detail, width: self.stream.width() };
         let mut failure = None;
         let mut record = |what: String, result: io::Result<()>| {
             if let Err(source) = result {
@@ -128,32 +146,36 @@ impl Output {
                 failure.get_or_insert(CliError::Write { what, source, conclusion });
             }
         };
-        record("the progress of the run".to_owned(), live_error.map_or(Ok(()), Err));
-        for (format, path, file) in self.files {
-            let plain = Text { color: false, ..text };
-            record(format!("the report to {}", path.display()), render(&*renderer(format, plain), report, file));
+        record("the progress of the run".to_owned(), unwritten.live.map_or(Ok(()), Err));
+        if let Some((path, error)) = unwritten.transcript {
+            record(format!("the transcript to {}", path.display()), Err(error));
+        }
+        for (format, path, file) in &self.files {
+            let plain = Text { color: false, width: Text::default().width, ..text };
+            record(format!("the report to {}", path.display()), render(&*self.renderer(*format, plain), report, file));
         }
         record(format!("the report to {}", self.stream.name()), render(&text, report, self.stream.text_writer()));
         if let Some(format) = self.out {
-            let written = render(&*renderer(format, text), report, Stream::Out.writer());
+            let written = render(&*self.renderer(format, text), report, Stream::Out.writer());
             record("the report to standard output".to_owned(), written);
         }
         failure.map_or(Ok(()), Err)
     }
-}
 
-/// The renderer of a format; `text` has the settings of the text format.
-fn renderer(format: Format, text: Text) -> Box<dyn Renderer> {
-    match format {
-        Format::Text => Box::new(text),
-        Format::Json => Box::new(Json),
-        Format::Html => Box::new(Html),
-        Format::Junit => Box::new(Junit),
-        Format::Sarif => Box::new(Sarif),
-        Format::Tap => Box::new(Tap),
-        Format::Markdown => Box::new(Markdown),
-        Format::Github => Box::new(Github),
-        Format::Badge => Box::new(Badge),
+    /// The renderer of a format; `text` has the settings of the text format.
+    fn renderer(&self, format: Format, text: Text) -> Box<dyn Renderer + '_> {
+        match (format, &self.earlier) {
+            (Format::Text, _) => Box::new(text),
+            (Format::Json, _) => Box::new(Json),
+            (Format::Html, None) => Box::new(Html),
+            (Format::Html, Some(earlier)) => Box::new(HtmlComparison { earlier }),
+            (Format::Junit, _) => Box::new(Junit),
+            (Format::Sarif, _) => Box::new(Sarif { file: self.sarif_file.clone() }),
+            (Format::Tap, _) => Box::new(Tap),
+            (Format::Markdown, _) => Box::new(Markdown),
+            (Format::Github, _) => Box::new(Github),
+            (Format::Badge, _) => Box::new(Badge),
+        }
     }
 }
 
@@ -180,22 +202,76 @@ pub(super) struct Listeners {
     fold: Option<ReportBuilder>,
     live: ProgressReporter<Box<dyn Write + Send>>,
     live_error: Option<io::Error>,
+    transcript: Option<TranscriptFile>,
 }
 
 impl Listeners {
-    pub(super) fn new(report: Report, live: ProgressReporter<Box<dyn Write + Send>>) -> Self {
-        Self { fold: Some(ReportBuilder::new(report)), live, live_error: None }
+    pub(super) fn new(
+        report: Report,
+        live: ProgressReporter<Box<dyn Write + Send>>,
+        transcript: Option<TranscriptFile>,
+    ) -> Self {
+        Self { fold: Some(ReportBuilder::new(report)), live, live_error: None, transcript }
     }
 
-    /// The report so far, once, and the first failure of the live display.
-    pub(super) fn take(&mut self) -> Option<(Report, Option<io::Error>)> {
-        self.fold.take().map(|fold| (fold.into_report(), self.live_error.take()))
+    /// The report so far, once, with the first failure of the live display, and that of the transcript.
+    /// `installed` are the packages that are installed for the server.
+    pub(super) fn take(&mut self, installed: &[InstalledPackage]) -> Option<(Report, Unwritten)> {
+        let mut report = self.fold.take()?.into_report();
+        sdk::attribute(&mut report, installed);
+        let transcript = self.transcript.take().and_then(TranscriptFile::finish);
+        Some((report, Unwritten { live: self.live_error.take(), transcript }))
+    }
+}
+
+/// What could not be written during a run.
+#[derive(Debug, Default)]
+pub(super) struct Unwritten {
+    /// The progress.
+    pub(super) live: Option<io::Error>,
+    /// The transcript in this file.
+    pub(super) transcript: Option<(PathBuf, io::Error)>,
+}
+
+/// The file of `--save-transcript`.
+#[derive(Debug)]
+pub(super) struct TranscriptFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+    error: Option<io::Error>,
+}
+
+impl TranscriptFile {
+    /// Opens the file, so that a bad path is reported before the run.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let opened = File::create(path);
+        let file = opened.map_err(|source| CliError::SaveTranscript { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), error: None })
+    }
+
+    /// Adds a line. After a failure there are no more, as the file would have a gap.
+    fn add(&mut self, line: &str) {
+        if self.error.is_none() {
+            self.error = writeln!(self.file, "{line}").err();
+        }
+    }
+
+    /// The first failure.
+    fn finish(mut self) -> Option<(PathBuf, io::Error)> {
+        let error = self.error.or_else(|| self.file.flush().err())?;
+        Some((self.path, error))
     }
 }
 
 impl Sink for Listeners {
     /// A failure of the live display stops neither the run nor the report.
     fn on(&mut self, event: &Event) -> io::Result<()> {
+        if let Event::TranscriptLine { line } = event {
+            if let Some(transcript) = &mut self.transcript {
+                transcript.add(line);
+            }
+            return Ok(());
+        }
         if let Err(error) = self.live.on(event) {
             self.live_error.get_or_insert(error);
         }
@@ -222,7 +298,7 @@ mod tests {
     }
 
     fn args(report: Vec<RequestedReport>) -> OutputArgs {
-        OutputArgs { report, color: Color::Auto, quiet: true, verbose: false }
+        OutputArgs { report, sarif_file: None, compare: None, color: Color::Auto, quiet: true, verbose: false }
     }
 
     #[test]
@@ -249,7 +325,7 @@ mod tests {
             RequestedReport { format: Format::Text, path: Some(text.clone()) },
         ];
         let output = Output::open(&args(wanted)).expect("both can be opened");
-        output.write(&example(), None).expect("both can be written");
+        output.write(&example(), Unwritten::default()).expect("both can be written");
         let read: Report =
             serde_json::from_str(&std::fs::read_to_string(json).expect("it is there")).expect("a report");
         assert_eq!(read, example());

@@ -23,7 +23,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Conclusion, CliError> {
         timeout: args.timeout.0,
         jobs: NonZero::new(2),
         retries: 0,
-        fuzz: Some(FuzzSettings { calls: 0, regressions: None, ..FuzzSettings::default() }),
+        fuzz: Some(FuzzSettings { calls: Some(0), regressions: None, ..FuzzSettings::default() }),
         ..Settings::default()
     };
     let mut plan = plan(&args.connection.server(&args.server)?, &settings)?;
@@ -32,7 +32,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Conclusion, CliError> {
     }
     let output = Output::open(&args.output)?;
     let options = report_options(&settings, plan.calls);
-    let (report, shown) = run_plan(plan, options, &output)?;
-    output.write(&report, shown)?;
+    let (report, unwritten) = run_plan(plan, options, &output, None)?;
+    output.write(&report, unwritten)?;
     Ok(Conclusion::of(&report))
 }

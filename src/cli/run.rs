@@ -5,41 +5,44 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use mcp_conformance::event::Sink;
-use mcp_conformance::internals::client;
+use mcp_conformance::internals::judge::block_on_and_end_processes;
 use mcp_conformance::internals::run::{self, Plan, Stop};
-use mcp_conformance::report::{Options, Report};
+use mcp_conformance::report::{Options, Report, sdk};
 use tokio::sync::watch;
 
 use super::error::CliError;
-use super::output::{Listeners, Output};
+use super::output::{Listeners, Output, TranscriptFile, Unwritten};
 
-/// Runs a plan to its end, or until a signal, and returns its report, and the error of showing the run if there was
-/// one. No process that the run started is left then.
-pub(super) fn run_plan(plan: Plan, options: Options, output: &Output) -> Result<(Report, Option<io::Error>), CliError> {
+/// Runs a plan to its end, or until a signal, and returns its report, and what could not be written meanwhile. No
+/// process that the run started is left then.
+pub(super) fn run_plan(
+    mut plan: Plan,
+    options: Options,
+    output: &Output,
+    transcript: Option<TranscriptFile>,
+) -> Result<(Report, Unwritten), CliError> {
+    plan.save_transcript = transcript.is_some();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live())));
+    let installed = run::installed_packages(&plan.launcher, &sdk::known_packages());
+    let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live(), transcript)));
     let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
     let summary = block_on_until_signal(|stop| run::run(plan, sink, stop))?;
-    let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (report, error) = taken.expect("the report is taken once");
+    let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take(&installed);
+    let (report, mut unwritten) = taken.expect("the report is taken once");
     // The summary is also in the report, as the last event.
-    Ok((report, error.or(summary.err())))
+    unwritten.live = unwritten.live.or(summary.err());
+    Ok((report, unwritten))
 }
 
 /// Runs work that starts processes to its end, or until a signal stops it. No process that it started is left then.
 pub(super) fn block_on_until_signal<Work: Future>(work: impl FnOnce(Stop) -> Work) -> Result<Work::Output, CliError> {
-    client::adopt_orphans();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
     let (cancel, cancelled) = watch::channel(false);
-    let result = runtime.block_on(async {
+    let result = block_on_and_end_processes(async {
         let signals = tokio::spawn(cancel_on_signal(cancel));
         let result = work(cancelled).await;
         signals.abort();
         result
-    });
-    // The result is complete; a blocking read that never ends must not delay it.
-    runtime.shutdown_background();
-    client::end_every_process();
+    })?;
     Ok(result)
 }
 

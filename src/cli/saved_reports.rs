@@ -1,7 +1,6 @@
 //! `report`, `diff`, `merge` and `fleet`: work on the JSON reports of earlier runs.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::Write;
 use std::path::Path;
 
 use mcp_conformance::report::{Conclusion, Report, merge};
@@ -9,17 +8,15 @@ use mcp_conformance::report::{Conclusion, Report, merge};
 use super::args::{DiffArgs, FleetArgs, MergeArgs, ReportArgs};
 use super::baseline::apply_criteria;
 use super::error::CliError;
-use super::output::Output;
+use super::output::{Output, Unwritten};
+use super::report_file::read;
 use super::values::{PageFormat, TableFormat};
-
-/// The maximum size of a report, in bytes (512 MiB).
-const MAX_REPORT_BYTES: u64 = 512 << 20;
 
 /// Renders the report of an earlier run; its conclusion is that of the run.
 pub(super) fn report(args: &ReportArgs) -> Result<Conclusion, CliError> {
     let mut report = read(&args.file)?;
     apply_criteria(&mut report, &args.criteria)?;
-    Output::open(&args.output)?.write(&report, None)?;
+    Output::open(&args.output)?.write(&report, Unwritten::default())?;
     Ok(Conclusion::of(&report))
 }
 
@@ -29,7 +26,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Conclusion, CliError> {
         args.files.iter().map(|file| Ok((file.display().to_string(), read(file)?))).collect::<Result<_, CliError>>()?;
     let mut report = merge::merge(reports)?;
     apply_criteria(&mut report, &args.criteria)?;
-    Output::open(&args.output)?.write(&report, None)?;
+    Output::open(&args.output)?.write(&report, Unwritten::default())?;
     Ok(Conclusion::of(&report))
 }
 
@@ -50,7 +47,7 @@ pub(super) fn fleet(args: &FleetArgs, out: &mut dyn Write) -> Result<(), CliErro
     let mut fleet = mcp_conformance::report::fleet::Fleet::default();
     // One at a time, as thousands of reports do not fit into memory.
     for file in &args.files {
-        fleet.add(&file.display().to_string(), &read(file)?);
+        fleet.add(&file.display().to_string(), &linked_page(file), &read(file)?);
     }
     match args.format {
         PageFormat::Markdown => fleet.write_markdown(out)?,
@@ -60,15 +57,8 @@ pub(super) fn fleet(args: &FleetArgs, out: &mut dyn Write) -> Result<(), CliErro
     Ok(())
 }
 
-/// Reads a report; `-` is standard input.
-fn read(path: &Path) -> Result<Report, CliError> {
-    let failed = |source: io::Error| CliError::ReadReport { path: path.to_owned(), source };
-    let mut text = String::new();
-    let stream: Box<dyn io::Read> =
-        if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
-    stream.take(MAX_REPORT_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > MAX_REPORT_BYTES {
-        return Err(failed(io::Error::other(format!("the file is larger than {MAX_REPORT_BYTES} bytes"))));
-    }
-    Report::parse(&text).map_err(|source| CliError::Report { path: path.to_owned(), source })
+/// What the page of a fleet links to for a report: the HTML report of the same name, if there is one.
+fn linked_page(file: &Path) -> String {
+    let page = file.with_extension("html");
+    if page.is_file() { page.display().to_string() } else { file.display().to_string() }
 }

@@ -21,10 +21,13 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
         io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
     }
     let served = runtime.block_on(async {
-        if reference::ignores_sigterm(&faults) {
+        if reference::ignores_sigterm_before_eof(&faults) {
             ignore_sigterm()?;
         }
-        if let Some(address) = args.http {
+        if let Some(mut address) = args.http {
+            if reference::binds_every_address(&faults) {
+                address.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
+            }
             let listener = tokio::net::TcpListener::bind(address).await?;
             // With port 0 this is how the user learns the port.
             writeln!(io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;

@@ -2,12 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use mcp_conformance::{HttpServer, Server, ServerCommand};
 
-use super::args::{Command, ProcessArgs};
 use super::error::CliError;
+use super::values::environment_variable;
 
 /// The options that say how the server is started or reached.
 #[derive(Debug, ClapArgs)]
@@ -16,6 +18,22 @@ pub(super) struct ServerArgs {
     pub(super) process: ProcessArgs,
     #[command(flatten)]
     pub(super) http: HttpArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Server process")]
+pub(super) struct ProcessArgs {
+    /// Environment variable for the server, in addition to the inherited ones; repeatable [default: none].
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        value_parser = OsStringValueParser::new().try_map(|text| environment_variable(&text))
+    )]
+    pub(super) env: Vec<(OsString, OsString)>,
+
+    /// Working directory of the server [default: the current directory].
+    #[arg(long, value_name = "DIR")]
+    pub(super) cwd: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, ClapArgs)]
@@ -33,6 +51,16 @@ pub(super) struct HttpArgs {
     /// Environment variable that holds a bearer token, which is never shown [default: no token].
     #[arg(long, value_name = "VAR")]
     pub(super) bearer_env: Option<String>,
+
+    /// Environment variable that holds the bearer token of another user, for cases that check whether the server keeps
+    /// its users apart; never shown [default: these cases are skipped].
+    #[arg(long, value_name = "VAR")]
+    pub(super) second_bearer_env: Option<String>,
+
+    /// Environment variable that holds a valid bearer token that was issued for another server, which the server has to
+    /// reject; never shown [default: this is not checked].
+    #[arg(long, value_name = "VAR")]
+    pub(super) foreign_bearer_env: Option<String>,
 
     /// Accept any TLS certificate [default: certificates are verified].
     #[arg(long)]
@@ -56,6 +84,11 @@ impl fmt::Debug for Header {
 }
 
 impl Header {
+    /// The name.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.parts().map(|(name, _)| name)
+    }
+
     /// The name and the value.
     fn parts(&self) -> Option<(&str, &str)> {
         let (name, value) = self.0.split_once(':')?;
@@ -93,7 +126,8 @@ impl ProcessArgs {
 
 impl HttpArgs {
     fn is_used(&self) -> bool {
-        !self.header.is_empty() || self.bearer_env.is_some() || self.insecure
+        let variables = [&self.bearer_env, &self.second_bearer_env, &self.foreign_bearer_env];
+        !self.header.is_empty() || variables.into_iter().any(Option::is_some) || self.insecure
     }
 
     fn server(&self, url: &str) -> Result<HttpServer, CliError> {
@@ -105,29 +139,20 @@ impl HttpArgs {
         if let Some(variable) = &self.bearer_env {
             server = server.bearer_token_env(variable);
         }
+        if let Some(variable) = &self.second_bearer_env {
+            server = server.second_bearer_token_env(variable);
+        }
+        if let Some(variable) = &self.foreign_bearer_env {
+            server = server.foreign_bearer_token_env(variable);
+        }
         Ok(if self.insecure { server.insecure() } else { server })
     }
 }
 
 /// Whether a word is the URL of a server rather than a program.
-fn is_url(word: &OsStr) -> bool {
+pub(super) fn is_url(word: &OsStr) -> bool {
     let lower = word.to_string_lossy().to_ascii_lowercase();
     lower.starts_with("http://") || lower.starts_with("https://")
-}
-
-/// Rejects `--strict demo`, which would start a server called `demo`, unless `--` precedes it.
-pub(super) fn reject_misplaced_subcommand(
-    server: &[OsString],
-    typed: impl Iterator<Item = OsString>,
-) -> Result<(), CliError> {
-    let Some(first) = server.first().and_then(|word| word.to_str()) else { return Ok(()) };
-    if !<Command as clap::Subcommand>::has_subcommand(first) {
-        return Ok(());
-    }
-    let typed: Vec<OsString> = typed.collect();
-    // The server takes every word to the end of the line, so the position of the word before it is known.
-    let before = typed.len().checked_sub(server.len() + 1).and_then(|at| typed.get(at));
-    if before.is_some_and(|word| word == "--") { Ok(()) } else { Err(CliError::MisplacedSubcommand(first.to_owned())) }
 }
 
 #[cfg(test)]
@@ -143,10 +168,6 @@ mod tests {
     fn launcher(words: &[&str]) -> Result<Launcher, CliError> {
         let args = Args::try_parse_from(["mcp-conformance"].iter().chain(words)).expect("it parses").judge;
         Ok(plan(&args.connection.server(&args.server)?, &Settings::default())?.launcher)
-    }
-
-    fn words(text: &str) -> Vec<OsString> {
-        text.split(' ').map(OsString::from).collect()
     }
 
     #[test]
@@ -170,14 +191,5 @@ mod tests {
         let token = error(&["--bearer-env", "NO_SUCH_VARIABLE_HERE", "http://localhost/"]);
         assert!(token.contains("NO_SUCH_VARIABLE_HERE"));
         assert!(error(&["--cwd", "/no/such/folder", "./server"]).contains("/no/such/folder"));
-    }
-
-    #[test]
-    fn a_misplaced_subcommand_is_distinguished_from_a_server_of_its_name() {
-        let reject = |typed: &str, server: &str| reject_misplaced_subcommand(&words(server), words(typed).into_iter());
-        assert!(reject("mcp-conformance --strict demo", "demo").is_err());
-        assert!(reject("mcp-conformance -v serve --fault x", "serve --fault x").is_err());
-        assert!(reject("mcp-conformance --strict -- demo", "demo").is_ok());
-        assert!(reject("mcp-conformance --strict ./demo", "./demo").is_ok());
     }
 }

@@ -21,6 +21,7 @@ impl JudgeArgs {
             shard: selection.shard,
             baseline: self.baseline.baseline.clone(),
             fail_on: self.threshold.fail_on(),
+            accept: self.threshold.accept.map(Into::into),
             calls: run.calls.calls(),
             hints: run.hints.clone(),
             seed: run.seed,
@@ -61,7 +62,11 @@ impl CallArgs {
 
 impl FuzzArgs {
     fn settings(&self) -> Option<FuzzSettings> {
-        let FuzzCalls::PerTool(calls) = self.fuzz else { return None };
+        let calls = match self.fuzz {
+            FuzzCalls::Off => return None,
+            FuzzCalls::Auto => None,
+            FuzzCalls::PerTool(calls) => Some(calls),
+        };
         Some(FuzzSettings {
             calls,
             time: self.fuzz_time.map(|time| time.0),
@@ -71,6 +76,8 @@ impl FuzzArgs {
             seed_values: self.seed_value.clone(),
             in_flight: self.in_flight.and_then(|calls| NonZero::new(calls.into())),
             regressions: (self.regressions.as_os_str() != NO_REGRESSIONS).then(|| self.regressions.clone()),
+            prune: self.prune,
+            sequences: self.sequences,
         })
     }
 }

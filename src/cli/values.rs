@@ -14,6 +14,21 @@ use mcp_conformance::report;
 use mcp_conformance::spec::Revision;
 use serde_json::Value;
 
+/// The findings that are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Accept {
+    /// Those of the server's SDK.
+    Sdk,
+}
+
+impl From<Accept> for report::Accept {
+    fn from(value: Accept) -> Self {
+        match value {
+            Accept::Sdk => Self::Sdk,
+        }
+    }
+}
+
 /// The findings that fail a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
@@ -21,6 +36,8 @@ pub(super) enum FailOn {
     Must,
     /// Warnings too.
     Should,
+    /// Violations of MUST rules, and tools that no generated call satisfied.
+    Untested,
     /// None.
     Never,
 }
@@ -30,6 +47,7 @@ impl From<FailOn> for report::FailOn {
         match value {
             FailOn::Must => Self::Must,
             FailOn::Should => Self::Should,
+            FailOn::Untested => Self::Untested,
             FailOn::Never => Self::Never,
         }
     }
@@ -40,6 +58,7 @@ impl From<report::FailOn> for FailOn {
         match setting {
             report::FailOn::Must => Self::Must,
             report::FailOn::Should => Self::Should,
+            report::FailOn::Untested => Self::Untested,
             report::FailOn::Never => Self::Never,
         }
     }
@@ -110,14 +129,23 @@ pub(super) enum RevisionChoice {
 pub(super) enum FuzzCalls {
     /// None: fuzzing is off.
     Off,
+    /// As many as the schema of each tool needs.
+    Auto,
     /// This many per tool.
     PerTool(u64),
+}
+
+impl From<Option<u64>> for FuzzCalls {
+    fn from(calls: Option<u64>) -> Self {
+        calls.map_or(Self::Auto, Self::PerTool)
+    }
 }
 
 impl fmt::Display for FuzzCalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
+            Self::Auto => f.write_str("auto"),
             Self::PerTool(calls) => calls.fmt(f),
         }
     }
@@ -216,7 +244,11 @@ pub(super) fn revision_choice(text: &str) -> Result<RevisionChoice, String> {
 pub(super) fn fuzz_calls(text: &str) -> Result<FuzzCalls, String> {
     match text {
         "off" | "0" => Ok(FuzzCalls::Off),
-        number => number.parse().map(FuzzCalls::PerTool).map_err(|_| "expected a number of calls or `off`".to_owned()),
+        "auto" => Ok(FuzzCalls::Auto),
+        number => {
+            let calls = number.parse().map(FuzzCalls::PerTool);
+            calls.map_err(|_| "expected a number of calls, `auto` or `off`".to_owned())
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use super::connection::{LaunchError, ShutdownTimeouts};
-use super::process::Process;
+use super::connection::LaunchError;
+use super::process::{Process, ShutdownTimeouts};
 
 /// How much of its output is kept, in bytes; the newest part.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;

@@ -3,20 +3,24 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::http::header::mirrored;
 use super::http::{HttpConnection, HttpEndpoint, Probe, ProbeError, ProbeRequest};
-use super::process::{Process, Watchdog};
+use super::process::{Process, ShutdownTimeouts, Watchdog};
 use super::record::{Record, RecordOptions};
 use super::responder::Responder;
+use super::streams::{read_errors, read_lines, write_lines};
 use super::wait_budget::{WaitBudget, wait_at_most};
-use crate::transcript::{Entry, Event, ShutdownStep, StepId, messages};
-use crate::wire::{Frame, MessageKind, Splitter};
+use crate::transcript::{Entry, Event, ShutdownStep, StepId};
+use crate::wire::Frame;
 
 /// Why a server process could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -45,23 +49,34 @@ pub(crate) enum WaitOutcome<T> {
     Closed,
 }
 
-/// How long a server may take at each step of its shutdown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ShutdownTimeouts {
-    /// After its standard input was closed.
-    pub input_closed: Duration,
-    /// After SIGTERM.
-    pub sigterm: Duration,
-}
-
 /// After how many polls without output a process that has exited counts as closed, though a child process keeps
 /// its output open.
 const QUIET_POLLS_AFTER_EXIT: usize = 5;
 
+/// What is to end a server first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FirstSignal {
+    /// The end of its input.
+    EndOfInput,
+    /// SIGTERM, while its input is open.
+    Sigterm,
+}
+
+/// What a server in this process would do on SIGTERM if it had a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SigtermHandling {
+    /// It exits.
+    Exits,
+    /// It keeps running until its input ends.
+    WaitsForEndOfInput,
+    /// It keeps running.
+    Ignores,
+}
+
 /// The server side of a connection.
 enum Peer {
     Process(Box<Process>),
-    Task { server: JoinHandle<()>, ignores_sigterm: bool },
+    Task { server: JoinHandle<()>, sigterm: SigtermHandling },
     Http(Arc<HttpConnection>),
 }
 
@@ -107,12 +122,12 @@ impl Connection {
     pub(crate) fn in_process(
         pipe: DuplexStream,
         server: JoinHandle<()>,
-        ignores_sigterm: bool,
+        sigterm: SigtermHandling,
         responder: Responder,
         keeping: RecordOptions,
     ) -> Self {
         let (output, input) = tokio::io::split(pipe);
-        Self::over(output, input, Peer::Task { server, ignores_sigterm }, Arc::new(Record::new(keeping)), responder)
+        Self::over(output, input, Peer::Task { server, sigterm }, Arc::new(Record::new(keeping)), responder)
     }
 
     /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
@@ -148,6 +163,12 @@ impl Connection {
         matches!(&self.peer, Peer::Http(http) if http.responds_inline())
     }
 
+    /// The name of the connection in the transcript that the run saves, if it saves one.
+    #[must_use]
+    pub(crate) fn name(&self) -> Option<Arc<str>> {
+        self.record.name.clone()
+    }
+
     /// Marks the connection as one whose server was started without the package runner in its command.
     #[must_use]
     pub(crate) fn without_package_runner(mut self) -> Self {
@@ -176,6 +197,22 @@ impl Connection {
         match &self.peer {
             Peer::Http(http) => http.session(),
             Peer::Process(_) | Peer::Task { .. } => None,
+        }
+    }
+
+    /// Whether the user gave the token that a placeholder of a header names, for a server over HTTP.
+    #[must_use]
+    pub(crate) fn has_further_authorization(&self, placeholder: &str) -> bool {
+        match &self.peer {
+            Peer::Http(http) => http.has_further_authorization(placeholder),
+            Peer::Process(_) | Peer::Task { .. } => false,
+        }
+    }
+
+    /// Repeats the arguments of calls in headers as these definitions of tools ask for, over HTTP in the stateless era.
+    pub(crate) fn mirror_parameters_of(&self, tools: &[Value]) {
+        if let Peer::Http(http) = &self.peer {
+            http.set_mirrored(mirrored(&json!({ "tools": tools })));
         }
     }
 
@@ -215,7 +252,7 @@ impl Connection {
             http.send(frame, step_id, limit).await;
             return;
         }
-        let mut line = frame.raw.clone();
+        let mut line = frame.raw().into_owned();
         line.push(b'\n');
         self.record.add(Event::Sent { frame, step_id });
         if let Some(input) = &self.input {
@@ -248,6 +285,12 @@ impl Connection {
         self.record.state().first_line
     }
 
+    /// The time since the start.
+    #[must_use]
+    pub(crate) fn age(&self) -> Duration {
+        self.record.age()
+    }
+
     /// Records an event for the caller.
     pub(crate) fn record(&self, event: Event) {
         self.record.add(event);
@@ -278,15 +321,18 @@ impl Connection {
         self.watch(position, limit, None, find).await
     }
 
-    /// As [`Connection::wait`], for the first response of a starting process: gives up early once the process has
-    /// neither written anything nor used a processor or a disk for `idle`, as far as the system shows this.
+    /// As [`Connection::wait`], for the first response of a starting process: gives up early once `patience` is over
+    /// and the process has neither written anything nor used a processor or a disk for `idle`, as far as the system
+    /// shows this.
     pub(crate) async fn wait_for_start<T>(
         &self,
+        position: usize,
         limit: Duration,
+        patience: Duration,
         idle: Duration,
         find: impl FnMut(&[Arc<Entry>]) -> Option<T>,
     ) -> WaitOutcome<T> {
-        self.watch(0, limit, Some(Watchdog::new(idle)), find).await
+        self.watch(position, limit, Some(Watchdog::new(idle, patience)), find).await
     }
 
     async fn watch<T>(
@@ -344,8 +390,41 @@ impl Connection {
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
-    pub(crate) async fn end(&mut self, grace: Duration) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    pub(crate) async fn end(&mut self, grace: Duration, first: FirstSignal) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        let began = Instant::now();
+        if first == FirstSignal::Sigterm && self.ends_on_sigterm(grace).await {
+            self.input = None;
+            let status = match &mut self.peer {
+                Peer::Process(process) => process.wait_for_exit(Duration::ZERO).await,
+                Peer::Task { .. } | Peer::Http(_) => None,
+            };
+            return self.finish_record(ShutdownStep::Sigterm, status, began).await;
+        }
         self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }).await
+    }
+
+    /// Sends SIGTERM while the input is open; whether the running server ends within `limit`.
+    async fn ends_on_sigterm(&mut self, limit: Duration) -> bool {
+        if self.ended.is_some() || self.record.state().closed {
+            return false;
+        }
+        match &mut self.peer {
+            Peer::Process(process) => {
+                let ends = process.ends_on_sigterm(limit).await;
+                if ends {
+                    process.end_group();
+                }
+                ends
+            }
+            Peer::Task { server, sigterm } => {
+                let ends = *sigterm == SigtermHandling::Exits;
+                if ends {
+                    server.abort();
+                }
+                ends
+            }
+            Peer::Http(_) => false,
+        }
     }
 
     async fn shut_down_stepwise(&mut self, timeouts: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
@@ -367,14 +446,16 @@ impl Connection {
                 let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
                 (step, process.wait_for_exit(Duration::ZERO).await)
             }
-            Peer::Task { server, ignores_sigterm } => {
+            Peer::Task { server, sigterm } => {
                 let already = server.is_finished();
                 let ended = already || wait_at_most(timeouts.input_closed, &mut *server).await.is_some();
-                let step = match (already, ended, *ignores_sigterm) {
+                let step = match (already, ended, *sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
-                    (false, false, false) => ShutdownStep::Sigterm,
-                    (false, false, true) => ShutdownStep::Sigkill,
+                    (false, false, SigtermHandling::Ignores) => ShutdownStep::Sigkill,
+                    (false, false, SigtermHandling::Exits | SigtermHandling::WaitsForEndOfInput) => {
+                        ShutdownStep::Sigterm
+                    }
                 };
                 server.abort();
                 (step, None)
@@ -388,6 +469,16 @@ impl Connection {
                 return (step, self.record.state().entries.clone());
             }
         };
+        self.finish_record(step, status, began).await
+    }
+
+    /// Records the end of a server that runs no more, or whose output is not read any longer.
+    async fn finish_record(
+        &mut self,
+        step: ShutdownStep,
+        status: Option<String>,
+        began: Instant,
+    ) -> (ShutdownStep, Vec<Arc<Entry>>) {
         // Read what is still in the pipe; drop a stream that stays open regardless.
         let drained = self.record.state().closed;
         if !drained {
@@ -417,92 +508,5 @@ impl Drop for Connection {
             Peer::Http(http) => http.abandon(),
             Peer::Process(_) => {}
         }
-    }
-}
-
-async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
-        // If the server closed its input, this shows in what it does next.
-        if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
-            return;
-        }
-    }
-    let _closed = input.shutdown().await;
-}
-
-async fn read_lines<R: AsyncRead + Unpin>(
-    mut output: R,
-    record: Arc<Record>,
-    responder: Responder,
-    answers: mpsc::WeakSender<Vec<u8>>,
-) {
-    let mut splitter = Splitter::default();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let count = match output.read(&mut buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(count) => count,
-        };
-        let mut kept = true;
-        splitter.push(&buffer[..count], |frame| {
-            let reply = frame.json().map(|value| replies(value, &responder)).unwrap_or_default();
-            kept = kept && record.receive(frame);
-            for answer in reply {
-                if kept {
-                    answer_server(&record, &answers, &answer);
-                }
-            }
-        });
-        if !kept {
-            return;
-        }
-        if splitter.pending() > record.limits.line {
-            if let Some(frame) = splitter.finish() {
-                record.receive(frame);
-            }
-            record.add(Event::Overflow);
-            return;
-        }
-        // A server that writes without pause must not block every other task.
-        tokio::task::yield_now().await;
-    }
-    if let Some(frame) = splitter.finish() {
-        record.receive(frame);
-    }
-    record.add(Event::Closed);
-}
-
-fn replies(value: &serde_json::Value, responder: &Responder) -> Vec<serde_json::Value> {
-    messages(value)
-        .filter_map(|message| match MessageKind::of(message) {
-            MessageKind::Request { id, method } => Some(responder.answer(id, method, message.get("params"))),
-            _ => None,
-        })
-        .collect()
-}
-
-fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &serde_json::Value) {
-    if !record.may_answer() {
-        return;
-    }
-    if let Some(input) = answers.upgrade() {
-        let frame = Frame::from_value(answer);
-        let mut line = frame.raw.clone();
-        line.push(b'\n');
-        // Do not wait for a server that sends requests and does not read.
-        if input.try_send(line).is_ok() {
-            record.add(Event::Sent { frame, step_id: None });
-        }
-    }
-}
-
-async fn read_errors<R: AsyncRead + Unpin>(mut errors: R, record: Arc<Record>) {
-    let mut buffer = vec![0; 16 << 10];
-    loop {
-        match errors.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(count) => record.stderr(String::from_utf8_lossy(&buffer[..count]).into_owned()),
-        }
-        tokio::task::yield_now().await;
     }
 }

@@ -10,20 +10,25 @@ mod in_process;
 mod package_runner;
 mod process;
 mod process_table;
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP connections pause"))]
 mod record;
 mod responder;
+mod secrets;
+mod streams;
 mod unrecorded;
 mod wait_budget;
 
 pub(crate) use self::http::{
-    CLIENT_HEADER_VALUE, EndReason, Probe, ProbeRequest, ReadUntil, UnrecordedHttpOptions, error_text,
+    CLIENT_HEADER_VALUE, EndReason, FOREIGN_AUTHORIZATION, HostState, Probe, ProbeRequest, ReadUntil,
+    SECOND_AUTHORIZATION, UnrecordedHttpOptions, error_text,
 };
-pub use self::http::{HttpEndpoint, HttpEndpointError, header as headers};
+pub use self::http::{FurtherTokens, HttpEndpoint, HttpEndpointError, header as headers};
 pub(crate) use background_process::BackgroundProcess;
-pub(crate) use connection::{Connection, LaunchError, ShutdownTimeouts, WaitOutcome};
-pub(crate) use in_process::InProcessServer;
+pub(crate) use connection::{Connection, FirstSignal, LaunchError, SigtermHandling, WaitOutcome};
+pub use in_process::InProcessServer;
 pub(crate) use package_runner::{PackagedProgram, is_package_runner};
-pub use process::{adopt_orphans, end_every_process};
-pub(crate) use record::{MemoryBudget, RecordOptions};
+pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process};
+pub(crate) use record::{EntryObserver, MemoryBudget, RecordOptions};
 pub(crate) use responder::{RequestHandler, Responder};
+pub(crate) use secrets::Secrets;
 pub(crate) use unrecorded::UnrecordedConnection;

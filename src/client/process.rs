@@ -12,10 +12,18 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::connection::ShutdownTimeouts;
 use super::process_table::{ProcessEntry, processes};
 use super::wait_budget::wait_at_most;
 use crate::transcript::ShutdownStep;
+
+/// How long a server may take at each step of its shutdown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShutdownTimeouts {
+    /// After its standard input was closed.
+    pub input_closed: Duration,
+    /// After SIGTERM.
+    pub sigterm: Duration,
+}
 
 /// The process groups that are alive.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -25,7 +33,7 @@ fn groups() -> std::sync::MutexGuard<'static, BTreeSet<i32>> {
 }
 
 /// Kills every process that was started and has not ended yet. For the end of an interrupted run.
-pub fn end_every_process() {
+pub(crate) fn end_every_process() {
     for group in std::mem::take(&mut *groups()) {
         kill_group(group);
     }
@@ -41,7 +49,7 @@ fn kill_group(group: i32) {
 
 /// Asks the system to make orphaned descendants children of this process, so that [`end_every_process`] finds
 /// those that left their server's process group. For a standalone program, not for the host of a library.
-pub fn adopt_orphans() {
+pub(crate) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
         // Otherwise only the process groups are ended, which is all that other systems allow.
@@ -103,6 +111,8 @@ fn group_activity(group: i32) -> Option<ProcessActivity> {
 pub(super) struct Watchdog {
     /// How long it may do nothing at all.
     max_idle: Duration,
+    /// Until when it may do so for longer.
+    patient_until: Instant,
     active_at: Instant,
     inspected_at: Instant,
     activity: Option<ProcessActivity>,
@@ -112,9 +122,10 @@ impl Watchdog {
     /// How often the process is inspected.
     const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
 
-    pub(super) fn new(max_idle: Duration) -> Self {
+    /// Watches a process that may do nothing for `max_idle`, and at first for `patience` in any case.
+    pub(super) fn new(max_idle: Duration, patience: Duration) -> Self {
         let now = Instant::now();
-        Self { max_idle, active_at: now, inspected_at: now, activity: None }
+        Self { max_idle, patient_until: now + patience, active_at: now, inspected_at: now, activity: None }
     }
 
     /// Records a sign of life that was seen elsewhere.
@@ -133,7 +144,7 @@ impl Watchdog {
             self.note_activity();
         }
         self.activity = activity;
-        self.active_at.elapsed() >= self.max_idle
+        self.active_at.elapsed() >= self.max_idle && Instant::now() >= self.patient_until
     }
 }
 
@@ -202,6 +213,18 @@ impl Process {
             (None, Some(signal)) => format!("signal: {signal}"),
             (None, None) => "unknown status".to_owned(),
         })
+    }
+
+    /// Sends SIGTERM; whether the process ends within `limit`.
+    pub(super) async fn ends_on_sigterm(&mut self, limit: Duration) -> bool {
+        self.signal(Signal::TERM);
+        self.wait_for_exit(limit).await.is_some()
+    }
+
+    /// Ends what is left of a process that has exited by itself: its process group.
+    pub(super) fn end_group(&mut self) {
+        kill_group(self.group);
+        groups().remove(&self.group);
     }
 
     /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group.

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use tokio::sync::watch;
 
-use crate::transcript::{Entry, Event, messages};
-use crate::wire::{Frame, FramingError, MessageKind};
+use crate::text::last_bytes;
+use crate::transcript::{Entry, Event};
+use crate::wire::{Frame, FramingError, MessageKind, messages, reports_rate_limit};
 
 /// The limits of one connection's record.
 ///
@@ -91,6 +93,8 @@ pub(crate) struct RecordOptions {
     pub observer: Option<EntryObserver>,
     /// Whether entries are dropped once the callback has seen them: for thousands of calls.
     pub discards_entries: bool,
+    /// The name of the connection in the transcript that the run saves, if it saves one.
+    pub name: Option<Arc<str>>,
 }
 
 impl fmt::Debug for RecordOptions {
@@ -135,6 +139,7 @@ pub(super) struct Record {
     memory_budget: Arc<MemoryBudget>,
     observer: Option<EntryObserver>,
     discards_entries: bool,
+    pub(super) name: Option<Arc<str>>,
 }
 
 impl Record {
@@ -147,6 +152,7 @@ impl Record {
             memory_budget: keeping.memory_budget,
             observer: keeping.observer,
             discards_entries: keeping.discards_entries,
+            name: keeping.name,
         }
     }
 
@@ -155,6 +161,13 @@ impl Record {
     }
 
     fn entry(&self, event: Event) -> Arc<Entry> {
+        let event = match event {
+            Event::Received(frame) if !self.discards_entries => Event::Received(frame.compacted()),
+            Event::Sent { frame, step_id } if !self.discards_entries => {
+                Event::Sent { frame: frame.compacted(), step_id }
+            }
+            other => other,
+        };
         let entry = Arc::new(Entry { at: self.started.elapsed(), event });
         if let Some(observer) = &self.observer {
             observer(&entry);
@@ -189,6 +202,9 @@ impl Record {
         }
         let room = frame.memory_bytes();
         let answers = frame.json().map_or(0, responses);
+        if frame.json().is_some_and(|value| messages(value).any(reports_rate_limit)) {
+            state.limited += 1;
+        }
         if answers > 0 && answers <= state.open {
             state.open -= answers;
             if self.discards_entries {
@@ -258,6 +274,11 @@ impl Record {
         self.state().limited
     }
 
+    /// The time since the start.
+    pub(super) fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// Counts a request of the server; returns whether it may be answered.
     pub(super) fn may_answer(&self) -> bool {
         let mut state = self.state();
@@ -270,8 +291,7 @@ impl Record {
 fn append(last: &mut Entry, new: &Entry, longest: usize, total: &mut usize) {
     let (Event::Stderr(text), Event::Stderr(more)) = (&mut last.event, &new.event) else { return };
     text.push_str(more);
-    let excess = text.len().saturating_sub(longest);
-    let excess = (excess..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let excess = text.len() - last_bytes(text, longest).len();
     text.drain(..excess);
     *total -= excess;
     last.at = new.at;
@@ -351,7 +371,7 @@ mod tests {
         let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
             panic!("it was received");
         };
-        assert!(is_dropped(frame) && frame.raw.len() < 5_000 && frame.bytes > 2 << 20);
+        assert!(is_dropped(frame) && frame.raw().len() < 5_000 && frame.bytes > 2 << 20);
     }
 
     #[test]

@@ -12,11 +12,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use super::connection::{LaunchError, ShutdownTimeouts, WaitOutcome};
+use super::connection::{LaunchError, WaitOutcome};
 use super::http::{EndReason, UnrecordedHttp, UnrecordedHttpOptions};
-use super::process::Process;
+use super::process::{Process, ShutdownTimeouts};
+use super::record::EntryObserver;
+use super::streams::LINE_FEED_TIMEOUT;
 use super::wait_budget::WaitBudget;
+use crate::text::last_bytes;
+use crate::transcript::{Entry, Event};
 use crate::wire::{Frame, Line, Splitter};
 
 /// How much of standard error is kept, in bytes: its end explains why a server exited.
@@ -49,12 +54,17 @@ struct Streams {
     buffer: Vec<u8>,
     /// The part of the buffer that was read and not yet split into lines.
     unread: Range<usize>,
+    /// When it was read last.
+    read_at: Instant,
     /// The unfinished line at the end of the stream.
     last: Option<Frame>,
     process: Option<Process>,
     tasks: Vec<JoinHandle<()>>,
     errors: Arc<Mutex<String>>,
     closed: bool,
+    /// Sees every line, if there is one, and when the connection was opened.
+    observer: Option<EntryObserver>,
+    opened_at: Instant,
 }
 
 impl fmt::Debug for Streams {
@@ -71,22 +81,24 @@ impl UnrecordedConnection {
     ///
     /// # Errors
     /// When the command cannot be started.
-    pub(crate) fn start(program: &str, command: Command) -> Result<Self, LaunchError> {
+    pub(crate) fn start(program: &str, command: Command, observer: Option<EntryObserver>) -> Result<Self, LaunchError> {
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
         let errors = Arc::new(Mutex::new(String::new()));
         let task = tokio::spawn(keep_the_end(streams.errors, Arc::clone(&errors)));
         let mut pipe = Streams::over(streams.output, streams.input, errors);
         pipe.process = Some(process);
+        pipe.observer = observer;
         pipe.tasks.push(task);
         Ok(Self(Peer::Streams(Box::new(pipe))))
     }
 
     /// Connects to a server in this process; `server` runs at the other end of the pipe.
     #[must_use]
-    pub(crate) fn in_process(pipe: DuplexStream, server: JoinHandle<()>) -> Self {
+    pub(crate) fn in_process(pipe: DuplexStream, server: JoinHandle<()>, observer: Option<EntryObserver>) -> Self {
         let (output, input) = tokio::io::split(pipe);
         let mut pipe = Streams::over(output, input, Arc::default());
+        pipe.observer = observer;
         pipe.tasks.push(server);
         Self(Peer::Streams(Box::new(pipe)))
     }
@@ -114,6 +126,7 @@ impl UnrecordedConnection {
                 let before = streams.outgoing.len();
                 write(&mut streams.outgoing);
                 let length = streams.outgoing.len() - before;
+                streams.observe(|| sent(&streams.outgoing[before..]));
                 streams.outgoing.push(b'\n');
                 length
             }
@@ -228,16 +241,27 @@ impl Streams {
             splitter: Splitter::default(),
             buffer: vec![0; READ_BUFFER_BYTES],
             unread: 0..0,
+            read_at: Instant::now(),
             last: None,
             process: None,
             tasks: Vec::new(),
             errors,
             closed: false,
+            observer: None,
+            opened_at: Instant::now(),
+        }
+    }
+
+    /// Shows the observer what is sent or received.
+    fn observe(&self, event: impl FnOnce() -> Event) {
+        if let Some(observer) = &self.observer {
+            observer(&Entry { at: self.opened_at.elapsed(), event: event() });
         }
     }
 
     /// Queues a line, which is written during the next wait; a newline is added.
     fn queue(&mut self, line: &[u8]) {
+        self.observe(|| sent(line));
         self.outgoing.extend_from_slice(line);
         self.outgoing.push(b'\n');
     }
@@ -262,6 +286,9 @@ impl Streams {
                     break;
                 };
                 self.unread.start += used;
+                if let Some(observer) = &self.observer {
+                    observer(&Entry { at: self.opened_at.elapsed(), event: Event::Received(line.parse()) });
+                }
                 match line {
                     Line::Whole(line) if take(line) => consumed = true,
                     line => return WaitOutcome::Ready(Some(line.parse())),
@@ -279,13 +306,14 @@ impl Streams {
             if budget.is_exhausted() {
                 return WaitOutcome::TimedOut;
             }
-            if budget.poll(self.step()).await.is_none()
-                && let Some(process) = &self.process
-                && process.status().is_some()
-            {
-                // A child of the exited process may hold its output open for ever.
-                self.closed = true;
+            if budget.poll(self.step()).await.is_some() {
+                continue;
             }
+            if self.read_at.elapsed() >= LINE_FEED_TIMEOUT {
+                self.last = self.splitter.take_unterminated();
+            }
+            // A child of the exited process may hold its output open for ever.
+            self.closed |= self.process.as_ref().is_some_and(|process| process.status().is_some());
         }
     }
 
@@ -319,6 +347,7 @@ impl Streams {
     }
 
     fn take(&mut self, count: usize) {
+        self.read_at = Instant::now();
         self.unread = 0..count;
         // A read of nothing is the end of the stream.
         if count == 0 {
@@ -349,6 +378,10 @@ impl Drop for Streams {
     }
 }
 
+fn sent(line: &[u8]) -> Event {
+    Event::Sent { frame: Frame::parse(line), step_id: None }
+}
+
 async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, stderr_tail: Arc<Mutex<String>>) {
     let mut buffer = vec![0; 4 << 10];
     while let Ok(count) = errors.read(&mut buffer).await {
@@ -363,7 +396,6 @@ async fn keep_the_end<R: AsyncRead + Unpin>(mut errors: R, stderr_tail: Arc<Mute
 fn append(stderr_tail: &Mutex<String>, more: &str) {
     let mut stderr_tail = stderr_tail.lock().unwrap_or_else(PoisonError::into_inner);
     stderr_tail.push_str(more);
-    let excess = stderr_tail.len().saturating_sub(MAX_STDERR_BYTES);
-    let excess = (excess..=stderr_tail.len()).find(|at| stderr_tail.is_char_boundary(*at)).unwrap_or(0);
+    let excess = stderr_tail.len() - last_bytes(&stderr_tail, MAX_STDERR_BYTES).len();
     stderr_tail.drain(..excess);
 }

@@ -4,7 +4,8 @@
 //! time would charge the server for delays that it did not cause.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How often the clock is read during a wait.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,16 +1,148 @@
 //! The events of a run and the interface of their consumers.
 //!
 //! Events are the only interface between a run and its reporters; a reporter cannot influence the run.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::sync::{Arc, Mutex};
+//!
+//! use mcp_conformance::event::{CaseResult, Event, Launch, RunSummary, TargetSummary};
+//! use mcp_conformance::{Judge, Server, Settings};
+//!
+//! let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! let said = Arc::new(Mutex::new(Vec::new()));
+//! let log = Arc::clone(&said);
+//! let report = Judge::new(Server::reference([]))
+//!     .settings(settings)
+//!     .observe(move |event| {
+//!         if let Event::CaseFinished(result) = event {
+//!             let CaseResult { case, revision, .. } = result.as_ref();
+//!             log.lock().expect("no other event panicked").push(format!("{case} in {revision}"));
+//!         }
+//!     })
+//!     .run_blocking()?;
+//! assert_eq!(said.lock().expect("no event panicked").len(), report.results().count());
+//!
+//! // What it cost.
+//! let RunSummary { totals, timing, .. } = report.summary.as_ref().expect("the run ended");
+//! let targets = report.targets.iter().map(|target| &target.summary);
+//! let launches: Vec<&Launch> = targets.flat_map(|TargetSummary { launches, .. }| launches).collect();
+//! assert!(totals.judged() > 0 && timing.launches >= launches.len());
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
+//!
+//! Why something was not judged:
+//!
+//! ```
+//! use mcp_conformance::event::{HintNote, Problem, ProblemKind, SkipKind, Timing, ToolNote};
+//! use mcp_conformance::{Judge, Report, Server, Settings};
+//!
+//! fn gaps(report: &Report) -> Vec<String> {
+//!     let mut gaps = Vec::new();
+//!     for result in report.results() {
+//!         match result.skipped {
+//!             Some(SkipKind::NotApplicable) => {}
+//!             // A hint may help, or another way to start the server.
+//!             Some(SkipKind::NotObserved) => gaps.push(format!("{}: not shown", result.case)),
+//!             _ => gaps.extend(result.reason.iter().map(|reason| format!("{}: {reason}", result.case))),
+//!         }
+//!     }
+//!     for target in &report.targets {
+//!         for ToolNote { name, note, .. } in target.summary.tools.iter().filter(|tool| !tool.called) {
+//!             gaps.push(format!("{name} was not called: {}", note.as_deref().unwrap_or_default()));
+//!         }
+//!         for HintNote { request, note, .. } in &target.summary.hints {
+//!             gaps.extend(note.iter().map(|note| format!("{request}: {note}")));
+//!         }
+//!     }
+//!     if let Some(Problem { message, hint, .. }) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) {
+//!         gaps.push(format!("{message} ({hint})"));
+//!     }
+//!     gaps
+//! }
+//!
+//! let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
+//! let report = Judge::new(Server::reference([])).settings(settings.clone()).run_blocking()?;
+//! assert!(gaps(&report).iter().any(|gap| gap.starts_with("erase was not called: it is annotated destructive")));
+//!
+//! let report = Judge::new(Server::command("false")).settings(settings).run_blocking()?;
+//! let summary = report.summary.as_ref().expect("the run ended");
+//! assert_eq!(summary.problem.as_ref().map(|problem| problem.kind), Some(ProblemKind::NotAServer));
+//! let Timing { launches, wall_ms, .. } = summary.timing;
+//! assert!(launches > 0 && wall_ms > 0.0, "{:?}", gaps(&report));
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
+//!
+//! How thoroughly each tool was fuzzed:
+//!
+//! ```
+//! use mcp_conformance::event::{
+//!     CallCount, FuzzSummary, Gap, KeywordCoverage, Latency, MutantCoverage, ResponseClass, SavedCalls, SequenceSummary,
+//!     ToolFuzz, ToolLink, Untested,
+//! };
+//! use mcp_conformance::verdict::{CallKind, CallOutcome};
+//! use mcp_conformance::{FuzzSettings, Judge, Server, Settings};
+//!
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! # let regressions = Some(folder.path().to_path_buf());
+//! let fuzz = FuzzSettings { calls: Some(20), tools: vec!["add".to_owned()], regressions, ..FuzzSettings::default() };
+//! let settings = Settings { select: vec!["fuzz/*".to_owned()], fuzz: Some(fuzz), ..Settings::default() };
+//! let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
+//!
+//! let summary = report.targets.iter().find_map(|target| target.summary.fuzz.as_ref()).expect("a revision was fuzzed");
+//! let FuzzSummary { seed, tools, saved_calls, sequences, .. } = summary;
+//! let ToolFuzz { calls, latency, keywords, mutants, responses, gaps, untested, .. } =
+//!     tools.iter().find(|tool| tool.tool == "add").expect("the tool was fuzzed");
+//! if let Some(Untested { reason, remedy, .. }) = untested {
+//!     panic!("no call succeeded: {reason}; {remedy}");
+//! }
+//! // No invalid arguments were accepted, and valid ones were served.
+//! let count = |wanted: CallKind, got: CallOutcome| -> u64 {
+//!     calls.iter().filter(|one| (one.kind, one.outcome) == (wanted, got)).map(|CallCount { count, .. }| count).sum()
+//! };
+//! assert!(count(CallKind::Valid, CallOutcome::Success) > 0, "seed {seed}");
+//! assert_eq!(count(CallKind::Invalid, CallOutcome::Success), 0);
+//! // What the calls could tell about the schema, and what they could not.
+//! let tested = |one: &&KeywordCoverage| one.satisfied > 0 && one.violated > 0;
+//! assert!(keywords.iter().filter(tested).any(|one| one.keyword == "type"), "{keywords:?}");
+//! for MutantCoverage { class, told, total, not_told, .. } in mutants {
+//!     assert!(told <= total, "{class}");
+//!     for Gap { obligation, reason, .. } in not_told.iter().chain(gaps) {
+//!         println!("{obligation}: {reason}");
+//!     }
+//! }
+//! let most_frequent: Option<&ResponseClass> = responses.first();
+//! assert!(most_frequent.is_some_and(|class| class.count > 0));
+//! let median: Option<u64> = latency.as_ref().map(|Latency { p50_us, .. }| *p50_us);
+//! assert!(median.is_some());
+//! // With `FuzzSettings::sequences`: which tool takes what another returns.
+//! let links = sequences.iter().flat_map(|SequenceSummary { links, .. }| links);
+//! for ToolLink { producer, consumer, argument, .. } in links.filter(|link| link.confirmed) {
+//!     println!("{consumer} takes its {argument} from {producer}");
+//! }
+//! // Nothing failed, so that nothing was saved.
+//! assert!(saved_calls.as_ref().is_none_or(|SavedCalls { saved, .. }| *saved == 0));
+//! # Ok::<(), mcp_conformance::JudgeError>(())
+//! ```
 
 mod fuzz;
+mod installed_package;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use fuzz::{CallCount, CallOutcome, FuzzSummary, Gap, KeywordCoverage, Latency, ResponseClass, ToolFuzz};
+pub use fuzz::{
+    CallCount, FuzzSummary, Gap, KeywordCoverage, Latency, MutantCoverage, ResponseClass, SavedCalls, SequenceSummary,
+    ToolFuzz, ToolLink, Untested,
+};
+#[doc(hidden)]
+pub use installed_package::{InstalledPackage, PackageKind};
 
 use crate::spec::Revision;
-use crate::transcript::ShutdownStep;
+pub use crate::verdict::CallOutcome;
 use crate::verdict::{Evidence, Finding, Totals, Verdict};
 
 /// An event of a run.
@@ -36,6 +168,11 @@ pub enum Event {
         /// The message.
         evidence: Evidence,
     },
+    /// A line of the transcript (only if the run saves one).
+    TranscriptLine {
+        /// The line, without a line feed.
+        line: String,
+    },
     /// Fuzzing of some tools starts.
     FuzzingStarted {
         /// The revision.
@@ -44,8 +181,10 @@ pub enum Event {
         tools: Vec<String>,
         /// The number of tools that are excluded.
         excluded: usize,
-        /// The number of calls per tool.
-        calls: u64,
+        /// The number of calls per tool, without those for mutants of its schema; `None` is as many as its schema needs.
+        calls: Option<u64>,
+        /// The time limit, without the time for shrinking failures and for waiting until cases have finished.
+        time: Duration,
         /// The seed of all random choices.
         seed: u64,
     },
@@ -57,7 +196,9 @@ pub enum Event {
     RunFinished(Box<RunSummary>),
 }
 
-/// A consumer of the events of a run.
+/// A consumer of the events of a run. For the command line: in a library, [`Judge::observe`](crate::Judge::observe) is
+/// given the events.
+#[doc(hidden)]
 pub trait Sink: Send {
     /// Handles an event.
     ///
@@ -156,20 +297,6 @@ pub struct Launch {
     pub sent: usize,
     /// The number of lines received from it.
     pub received: usize,
-}
-
-impl Launch {
-    /// The name of a shutdown step in reports.
-    #[must_use]
-    pub fn shutdown_name(step: ShutdownStep) -> &'static str {
-        match step {
-            ShutdownStep::AlreadyExited => "already-exited",
-            ShutdownStep::StdinClosed => "stdin-closed",
-            ShutdownStep::Sigterm => "sigterm",
-            ShutdownStep::Sigkill => "sigkill",
-            ShutdownStep::Disconnected => "disconnected",
-        }
-    }
 }
 
 /// Everything about one revision except the case results.

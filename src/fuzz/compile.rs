@@ -15,7 +15,6 @@ use serde_json::{Number, Value};
 use super::{
     dialect::Dialect,
     hint::Hints,
-    instance_path::PathStep,
     number::{IntegerSpec, NumberSpec},
     plan::{ArraySpec, EntryName, EntryTemplate, Node, NodeId, ObjectSpec, Plan},
     string::StringSpec,
@@ -69,19 +68,6 @@ pub(super) fn compile(forms: &[CanonicalSchema], dialect: Dialect, hints: &Hints
     Ok(compiler.finish(root))
 }
 
-/// Compiles the instances of `schema` whose value at the end of `path` also matches `target`.
-pub(super) fn compile_spliced(
-    schema: &CanonicalSchema,
-    path: &[PathStep],
-    target: &CanonicalSchema,
-    dialect: Dialect,
-    hints: &Hints,
-) -> Result<Plan, TooManyNodes> {
-    let mut compiler = Compiler::new(dialect, hints);
-    let root = compiler.splice(schema, path, target)?;
-    Ok(compiler.finish(root))
-}
-
 /// The canonical form of a schema in `dialect`, with formats asserted and nothing fetched.
 pub(super) fn canonicalize(
     schema: &Value,
@@ -115,7 +101,7 @@ pub(super) struct Compiler<'h> {
 pub(super) type Compiled = Result<NodeId, TooManyNodes>;
 
 impl<'h> Compiler<'h> {
-    fn new(dialect: Dialect, hints: &'h Hints) -> Self {
+    pub(super) fn new(dialect: Dialect, hints: &'h Hints) -> Self {
         Self {
             dialect,
             hints,
@@ -129,7 +115,7 @@ impl<'h> Compiler<'h> {
         }
     }
 
-    fn finish(self, root: NodeId) -> Plan {
+    pub(super) fn finish(self, root: NodeId) -> Plan {
         Plan::new(self.nodes, root, self.too_large, self.exact)
     }
 

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
+use crate::json_pointer::escape;
 
 /// One occurrence of an assertion keyword.
 ///
@@ -164,13 +165,7 @@ fn collect(schema: &Value, pointer: &mut String, constraints: &mut Vec<Constrain
 /// Appends a token to a JSON pointer.
 fn step(pointer: &mut String, token: &str) {
     pointer.push('/');
-    for letter in token.chars() {
-        match letter {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            other => pointer.push(other),
-        }
-    }
+    pointer.push_str(&escape(token));
 }
 
 /// The schema without one constraint, or `None` if it does not contain it.

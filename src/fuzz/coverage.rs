@@ -16,6 +16,7 @@ use super::{
     source::{Random, Simplest},
     string::UNUSUAL_NAMES_TRIED,
 };
+use crate::json_pointer::escape;
 
 /// How many goals one generator has at most.
 const MAX_GOALS: usize = 4_096;
@@ -31,6 +32,25 @@ const PRESENT: &str = "present";
 type Decisions = Vec<(NodeId, ForcedDecision)>;
 
 /// A coverage goal: one decision that an instance should make.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::{CoverageGoal, Dialect, GenerationError, ToolSchema};
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 1, "maximum": 10}}});
+/// let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+/// let goals: Vec<CoverageGoal> = schema.valid().coverage_goals();
+/// let sizes: Vec<_> = goals.iter().filter(|goal| goal.path() == "/size").collect();
+/// let reached = sizes.iter().filter_map(|goal| schema.valid().cover(goal)).map(|arguments| arguments["size"].clone());
+/// assert!(reached.clone().any(|size| size == 1) && reached.clone().any(|size| size == 10));
+///
+/// // Nothing can be covered where nothing is valid.
+/// let nothing = json!({"type": "object", "properties": {"size": false}, "required": ["size"]});
+/// let nothing = ToolSchema::compile(&nothing, Dialect::Draft202012).expect("a usable schema");
+/// assert_eq!(nothing.minimal(), Err(GenerationError::Unsatisfiable));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoverageGoal {
     place: String,
@@ -477,7 +497,7 @@ impl GoalCollector<'_> {
 
 /// Appends a token to a JSON pointer.
 fn join_pointer(place: &str, step: &str) -> String {
-    format!("{place}/{}", step.replace('~', "~0").replace('/', "~1"))
+    format!("{place}/{}", escape(step))
 }
 
 #[cfg(test)]

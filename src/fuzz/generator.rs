@@ -10,7 +10,6 @@ use super::{
     constraint::Constraint,
     generate::{ForcedDecision, Generation},
     plan::{NodeId, Plan},
-    schema::Domain,
     source::{EnumeratedChoices, Random, Source},
 };
 
@@ -35,6 +34,16 @@ pub enum GenerationError {
     NotFound,
 }
 
+/// The set of instances to which a schema is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Domain {
+    /// Objects only: the arguments of a tool.
+    Arguments,
+    /// Whatever the schema accepts.
+    Any,
+}
+
 /// What the instances of a generator have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -48,7 +57,29 @@ pub enum Class {
 /// Generates instances of one class, and checks each of them by validation.
 ///
 /// Cheap to clone and without borrows, so that it can be moved to its driver: a seeded run,
-/// `proptest` (it is a [`Strategy`](proptest::strategy::Strategy)), or a fuzzer's bytes.
+/// `proptest` (with the feature `proptest` it is a `Strategy`), or a fuzzer's bytes.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::{Bytes, ChoiceSequence, Class, Constraint, Dialect, Domain, Generator, Simplest, ToolSchema};
+/// use serde_json::json;
+///
+/// // Any JSON Schema, not only that of arguments.
+/// let schema = json!({"type": "string", "maxLength": 3});
+/// let schema = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
+/// assert_eq!(schema.generate(&mut Simplest), Ok(json!("")));
+///
+/// let longest: Constraint = schema.constraints().pop().expect("it has constraints");
+/// let too_long: Generator = schema.violating(&longest).expect("it has an effect");
+/// assert_eq!(too_long.class(), &Class::Violates(longest));
+/// assert!(!schema.is_valid(&too_long.generate(&mut Bytes::new(b"some bytes")).expect("a long string")));
+///
+/// // What was chosen once can be chosen again.
+/// let mut choices = ChoiceSequence::record(7);
+/// let value = too_long.generate(&mut choices);
+/// assert_eq!(too_long.generate(&mut ChoiceSequence::replay(choices.into_choices())), value);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Generator {
     pub(super) plan: Arc<Plan>,

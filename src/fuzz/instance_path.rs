@@ -4,6 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::json_pointer::escape;
+
 /// The maximum length of a path.
 const MAX_STEPS: usize = 24;
 
@@ -57,7 +59,7 @@ fn follow(
         let mut target = pointer.to_owned();
         for token in tokens {
             target.push('/');
-            target.push_str(&token.replace('~', "~0").replace('/', "~1"));
+            target.push_str(&escape(token));
         }
         let mut path = path.to_vec();
         path.extend(step);

@@ -7,7 +7,7 @@ use std::{collections::HashMap, thread};
 
 use serde_json::Value;
 
-use super::schema::SchemaError;
+use super::schema_error::SchemaError;
 
 /// The maximum depth of a schema; the deepest of several hundred real ones has 15 levels.
 const MAX_DEPTH: usize = 64;

@@ -17,7 +17,7 @@ type Make = fn(&Value) -> Vec<u8>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grammar {
-    /// An unusual JSON object: a server may accept or reject it.
+    /// An unusual JSON object, or none at all: a server may accept or reject it.
     Object,
     /// A JSON object that a parser need not accept: it may limit depth and the range of numbers, and half of a
     /// surrogate pair is not a character. A server may treat the whole message as unparsable.
@@ -35,16 +35,17 @@ pub struct Malformed {
     pub name: &'static str,
     /// How severe the defect is.
     pub grammar: Grammar,
-    /// The bytes in place of the arguments. They never contain a line break, since transports
-    /// split messages at line breaks.
+    /// The bytes in place of the arguments; none if the whole member is left out. They never contain a line break, since
+    /// transports split messages at line breaks.
     pub arguments: Vec<u8>,
 }
 
 impl Malformed {
     /// Every kind of malformed arguments.
     #[must_use]
-    pub fn kinds() -> [MalformedKind; 18] {
-        let kinds: [(&'static str, Grammar, Make); 18] = [
+    pub fn kinds() -> [MalformedKind; 19] {
+        let kinds: [(&'static str, Grammar, Make); 19] = [
+            ("absent", Grammar::Object, |_| Vec::new()),
             ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
             ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec()),
             ("a number", Grammar::OtherJson, |_| b"0".to_vec()),
@@ -150,6 +151,7 @@ mod tests {
                 let text = std::str::from_utf8(&malformed.arguments);
                 let balanced = |text: &str| text.matches('{').count() == text.matches('}').count();
                 match malformed.grammar {
+                    Grammar::Object if name == "absent" => assert!(malformed.arguments.is_empty()),
                     Grammar::Object | Grammar::Beyond => {
                         let text = text.expect("text");
                         assert!(text.starts_with('{') && text.ends_with('}'), "{name}");

@@ -15,7 +15,8 @@
 //! [`ToolSchema`] compiles a schema; [`ToolSchema::valid`] and [`ToolSchema::violating`] give a
 //! [`Generator`] for one class of instances; a [`Source`] makes its choices. [`CoverageGoal`]s
 //! enumerate boundaries, and a [`Shrinker`] minimizes a failing instance without leaving its class.
-//! [`Malformed`] arguments are outside of every schema.
+//! [`Malformed`] arguments are outside of every schema, [`handler_arguments`] within it and rarely expected. [`telling_arguments`] are those on which wrong validators and the
+//! schema differ.
 //!
 //! # Examples
 //!
@@ -51,10 +52,12 @@ mod expansion;
 mod format;
 mod generate;
 mod generator;
+mod handler;
 mod hint;
 mod instance_path;
 mod limit;
 mod malformed;
+mod mutant;
 mod number;
 mod object;
 mod pattern;
@@ -62,20 +65,26 @@ mod plan;
 #[cfg(test)]
 mod property_tests;
 mod schema;
+mod schema_error;
 mod shrink;
 mod source;
 mod splice;
+#[cfg(feature = "proptest")]
 mod strategy;
 mod string;
 
 pub use constraint::Constraint;
 pub use coverage::CoverageGoal;
 pub use dialect::Dialect;
-pub use generator::{Class, GenerationError, Generator};
+pub use generator::{Class, Domain, GenerationError, Generator};
+#[doc(hidden)]
+pub use handler::{HandlerArguments, HandlerInput, HandlerText, handler_arguments, handler_inputs};
 #[doc(hidden)]
 pub use limit::is_bounded;
 #[doc(hidden)]
 pub use malformed::{Grammar, Malformed, MalformedKind};
-pub use schema::{Domain, InvalidArguments, Mistake, SchemaError, ToolSchema, ViolationError};
+pub use mutant::{Mutant, Telling, TellingArguments, Undecided, UntoldMutant, mutants, telling_arguments};
+pub use schema::{InvalidArguments, Mistake, ToolSchema, ViolationError};
+pub use schema_error::SchemaError;
 pub use shrink::Shrinker;
 pub use source::{Bytes, ChoiceSequence, Random, Simplest, Source};

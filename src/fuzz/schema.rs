@@ -19,57 +19,35 @@ use super::{
     dialect::Dialect,
     expansion,
     generate::ForcedDecision,
-    generator::{Class, GenerationError, Generator},
+    generator::{Class, Domain, GenerationError, Generator},
     hint::{self, Hints},
     instance_path::{self, PathStep},
     limit,
+    schema_error::SchemaError,
     source::{Random, Simplest, Source},
+    splice,
 };
-
-/// Why a schema cannot be used at all.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SchemaError {
-    /// The schema is invalid in its own dialect.
-    #[error("read the schema at {pointer:?}: {message}")]
-    Invalid {
-        /// Where in the schema, as a JSON pointer.
-        pointer: String,
-        /// The error of the meta-schema or of the reference resolver.
-        message: String,
-    },
-    /// `$schema` names an unknown dialect.
-    #[error("recognise the dialect {uri:?} that $schema names")]
-    UnknownDialect {
-        /// The URI as written.
-        uri: String,
-    },
-    /// A `$ref` leads out of the document. Nothing is ever fetched.
-    #[error("resolve {uri:?}: references out of the schema are not followed")]
-    RemoteReference {
-        /// The URI as resolved.
-        uri: String,
-    },
-    /// The schema nests too deeply.
-    #[error("read a schema nested more than {limit} levels deep")]
-    TooDeep {
-        /// How deep a schema may be.
-        limit: usize,
-    },
-    /// The schema is too large.
-    #[error("read a schema of more than {limit} {what}")]
-    TooLarge {
-        /// What there is too much of.
-        what: &'static str,
-        /// The maximum.
-        limit: usize,
-    },
-    /// References multiply, so that checking a single value would take exponential time.
-    #[error("read a schema whose references multiply beyond any reasonable count")]
-    Multiplies,
-}
+use crate::json_pointer::escape;
 
 /// An obvious mistake that every server can detect.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::{Dialect, InvalidArguments, Mistake, ToolSchema, ViolationError};
+/// use serde_json::json;
+///
+/// let id = json!({"type": "string", "minLength": 0});
+/// let schema = json!({"type": "object", "properties": {"id": id}, "required": ["id"]});
+/// let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+/// let InvalidArguments { arguments, pointer, keyword, .. } =
+///     schema.with_mistake(Mistake::MissingRequired).expect("a property is required");
+/// assert_eq!((arguments, pointer.as_str(), keyword.as_str()), (json!({}), "/id", "required"));
+/// // Every string has at least no characters.
+/// let pointless = schema.constraints().into_iter().find(|constraint| constraint.to_string().contains("minLength"));
+/// let violation = schema.violating(&pointless.expect("it is a constraint"));
+/// assert_eq!(violation.err(), Some(ViolationError::NoEffect));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mistake {
@@ -94,16 +72,6 @@ pub struct InvalidArguments {
     pub pointer: String,
     /// The keyword by which the schema rejects the arguments.
     pub keyword: String,
-}
-
-/// The set of instances to which a schema is applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Domain {
-    /// Objects only: the arguments of a tool.
-    Arguments,
-    /// Whatever the schema accepts.
-    Any,
 }
 
 /// Why there is no instance that violates one constraint and nothing else.
@@ -338,7 +306,7 @@ impl ToolSchema {
                 continue;
             }
             let path = &self.instance_paths()[&constraint.pointer];
-            let plan = compile::compile_spliced(&relaxed, path, &local, self.dialect, &self.hints);
+            let plan = splice::compile_spliced(&relaxed, path, &local, self.dialect, &self.hints);
             if let Ok(plan) = plan {
                 generator.plan = Arc::new(plan);
                 if generator.generate(&mut Random::new(0)).is_ok() {
@@ -367,6 +335,11 @@ impl ToolSchema {
             Err(GenerationError::Unsatisfiable) if difference.is_some() => Err(self.no_more(&relaxed)),
             Err(_) => Err(ViolationError::NotFound),
         }
+    }
+
+    /// Whether it has keywords that depend on more than the accepted instances.
+    pub(super) fn has_unevaluated(&self) -> bool {
+        self.has_unevaluated
     }
 
     /// The meaning of a relaxed schema that accepts nothing that the schema rejects.
@@ -453,6 +426,12 @@ impl ToolSchema {
         self.generate(&mut Simplest)
     }
 
+    /// Simple valid arguments with every property that they may have, or `None` if none were found.
+    pub(super) fn with_all_properties(&self) -> Option<Value> {
+        let forced = vec![(self.valid.plan.object_root(), ForcedDecision::All)];
+        self.valid.generate_forced(&mut Simplest, forced).map(|(full, _)| full)
+    }
+
     /// Simple arguments with one mistake of the given kind, or `None` if the schema does not allow
     /// for it.
     #[must_use]
@@ -460,9 +439,7 @@ impl ToolSchema {
         let minimal = self.minimal().ok()?;
         let mut bases = vec![minimal];
         // Arguments with optional properties are the second choice, so that little else is unusual.
-        let forced = vec![(self.valid.plan.object_root(), ForcedDecision::All)];
-        let full = self.valid.generate_forced(&mut Simplest, forced);
-        bases.extend(full.map(|(full, _)| full));
+        bases.extend(self.with_all_properties());
         bases.iter().find_map(|base| self.make_mistake(base, mistake))
     }
 
@@ -562,7 +539,7 @@ fn mentions_unevaluated(schema: &Value) -> bool {
 
 /// The JSON pointer of a property of the root.
 fn pointer_to(name: &str) -> String {
-    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("/{}", escape(name))
 }
 
 fn invalid_schema(error: &jsonschema::ValidationError<'_>) -> SchemaError {

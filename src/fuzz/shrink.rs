@@ -28,6 +28,30 @@ const MAX_SKIPPED: usize = 50_000;
 /// [`simplify`](Self::simplify) if the current candidate fails and
 /// [`complicate`](Self::complicate) if it does not; each proposes the next candidate and returns
 /// whether there is one. At the end the current candidate is the simplest that failed.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::fuzz::{Dialect, Shrinker, ToolSchema};
+/// use serde_json::json;
+///
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"text": {"type": "string"}, "times": {"type": "integer", "minimum": 1}},
+///     "required": ["text", "times"]
+/// });
+/// let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+/// let failing = json!({"text": "as long as you like", "times": 4711});
+/// let mut shrinker = Shrinker::of_value(schema.valid().clone(), failing).expect("it is valid");
+/// // The tool cannot be called more than a hundred times.
+/// loop {
+///     let fails = shrinker.current()["times"].as_u64().is_some_and(|times| times > 100);
+///     if !(if fails { shrinker.simplify() } else { shrinker.complicate() }) {
+///         break;
+///     }
+/// }
+/// assert_eq!(*shrinker.best(), json!({"text": "", "times": 101}));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Shrinker {
     generator: Generator,

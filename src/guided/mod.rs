@@ -54,7 +54,40 @@ pub use tools::{Call, Tools, ToolsError};
 /// Makes a fuzz target of a whole server: every tool that it lists.
 ///
 /// The argument serves one connection, as that of [`Server::in_process`](crate::Server::in_process) does. See
-/// [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
+/// [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`, and `#![no_main]`.
+///
+/// # Examples
+///
+/// ```
+/// # // What the crate `libfuzzer-sys` has, without the fuzzer.
+/// # extern crate self as libfuzzer_sys;
+/// # #[macro_export] macro_rules! fuzz_target {
+/// #     (|$bytes:ident: &[u8]| $body:expr) => { fn run_target($bytes: &[u8]) { $body; } };
+/// # }
+/// # #[macro_export] macro_rules! fuzz_mutator {
+/// #     (|$bytes:ident: &mut [u8], $size:ident: usize, $max:ident: usize, $seed:ident: u32| $body:block) => {
+/// #         fn mutate($bytes: &mut [u8], $size: usize, $max: usize, $seed: u32) -> usize $body
+/// #     };
+/// # }
+/// # #[macro_export] macro_rules! fuzz_crossover {
+/// #     (|$bytes:ident: &[u8], $other:ident: &[u8], $out:ident: &mut [u8], $seed:ident: u32| $body:block) => {
+/// #         fn cross($bytes: &[u8], $other: &[u8], $out: &mut [u8], $seed: u32) -> usize $body
+/// #     };
+/// # }
+/// mcp_conformance::fuzz_server!(|pipe| async move {
+///     // With the official SDK: `MyServer.serve(pipe).await?.waiting().await`
+///     let (reader, writer) = tokio::io::split(pipe);
+///     mcp_conformance::reference::serve(reader, writer, &Default::default()).await
+/// });
+/// # fn main() {
+/// #     let mut bytes = [0; 64];
+/// #     let size = mutate(&mut bytes, 0, 64, 7);
+/// #     assert!(size > 0, "a mutation makes a call");
+/// #     run_target(&bytes[..size]);
+/// #     let mut out = [0; 64];
+/// #     assert!(cross(&bytes[..size], &bytes[..size], &mut out, 7) > 0);
+/// # }
+/// ```
 #[macro_export]
 macro_rules! fuzz_server {
     ($serve:expr) => {
@@ -74,13 +107,58 @@ macro_rules! fuzz_server {
 /// Makes a fuzz target of functions that take the arguments of tools.
 ///
 /// The first argument creates the [`Tools`](crate::guided::Tools), once; the second receives each
-/// [`Call`](crate::guided::Call). See [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`.
+/// [`Call`](crate::guided::Call). See [`guided`](crate::guided). The crate of the target needs `libfuzzer-sys`, and
+/// `#![no_main]`.
 ///
-/// ```ignore
+/// # Examples
+///
+/// ```
+/// # // What the crate `libfuzzer-sys` has, without the fuzzer.
+/// # extern crate self as libfuzzer_sys;
+/// # #[macro_export] macro_rules! fuzz_target {
+/// #     (|$bytes:ident: &[u8]| $body:expr) => { fn run_target($bytes: &[u8]) { $body; } };
+/// # }
+/// # #[macro_export] macro_rules! fuzz_mutator {
+/// #     (|$bytes:ident: &mut [u8], $size:ident: usize, $max:ident: usize, $seed:ident: u32| $body:block) => {
+/// #         fn mutate($bytes: &mut [u8], $size: usize, $max: usize, $seed: u32) -> usize $body
+/// #     };
+/// # }
+/// # #[macro_export] macro_rules! fuzz_crossover {
+/// #     (|$bytes:ident: &[u8], $other:ident: &[u8], $out:ident: &mut [u8], $seed:ident: u32| $body:block) => {
+/// #         fn cross($bytes: &[u8], $other: &[u8], $out: &mut [u8], $seed: u32) -> usize $body
+/// #     };
+/// # }
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use mcp_conformance::guided::Tools;
+/// use serde_json::{Value, json};
+///
+/// fn schema() -> Value {
+///     json!({ "type": "object", "properties": { "query": { "type": "string" } }, "required": ["query"] })
+/// }
+///
+/// /// The function under test.
+/// fn search(arguments: &Value) -> usize {
+///     arguments["query"].as_str().map_or(0, str::len)
+/// }
+///
+/// static CALLS: AtomicUsize = AtomicUsize::new(0);
+///
 /// mcp_conformance::fuzz_tools!(
-///     Tools::one("search", &my_server::search_schema()).expect("the schema is sound"),
-///     |call| my_server::search(call.arguments)
+///     Tools::one("search", &schema()).expect("the schema is sound"),
+///     |call: mcp_conformance::guided::Call<'_>| {
+///         CALLS.fetch_add(1, Ordering::Relaxed);
+///         search(&call.arguments)
+///     }
 /// );
+/// # fn main() {
+/// #     let mut bytes = [0; 64];
+/// #     let size = mutate(&mut bytes, 0, 64, 7);
+/// #     run_target(&bytes[..size]);
+/// #     assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+/// #     let mut out = [0; 64];
+/// #     assert!(cross(&bytes[..size], &bytes[..size], &mut out, 7) > 0);
+/// # }
 /// ```
 #[macro_export]
 macro_rules! fuzz_tools {

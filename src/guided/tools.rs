@@ -101,11 +101,12 @@ impl Tools {
     /// # Examples
     ///
     /// ```
-    /// use mcp_conformance::guided::Tools;
+    /// use mcp_conformance::guided::{Tools, ToolsError};
     /// use serde_json::json;
     ///
     /// let listed = json!({"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]});
     /// assert!(Tools::listed(&listed).is_ok());
+    /// assert!(matches!(Tools::listed(&json!({"tools": []})), Err(ToolsError::None)));
     /// ```
     pub fn listed(list: &Value) -> Result<Self, ToolsError> {
         let listed = list.get("tools").unwrap_or(list).as_array().map(Vec::as_slice).unwrap_or_default();

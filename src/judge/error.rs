@@ -8,6 +8,34 @@ use crate::client::HttpEndpointError;
 /// A server or a setting that cannot be used.
 ///
 /// A server that does not start or misbehaves is not such an error: it is judged, and its report says so.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::{HttpEndpointError, Judge, JudgeError, LoadError, SelectError, Server, Settings};
+///
+/// let judge = |server: Server, settings: Settings| Judge::new(server).settings(settings).run_blocking();
+///
+/// let misspelt = Settings { select: vec!["tools/lits".to_owned()], ..Settings::default() };
+/// match judge(Server::reference([]), misspelt) {
+///     Err(JudgeError::Select(SelectError::Nothing { nearest, .. })) => assert_eq!(nearest.as_deref(), Some("tools/list")),
+///     other => panic!("{other:?}"),
+/// }
+/// # #[cfg(feature = "http")] {
+/// let no_http = judge(Server::http("ftp://localhost/mcp").into(), Settings::default());
+/// assert!(matches!(no_http, Err(JudgeError::Address(HttpEndpointError::Scheme(_)))));
+/// # }
+/// # let folder = tempfile::tempdir().expect("a folder");
+/// # let hints = folder.path().join("hints.jsonc");
+/// std::fs::write(&hints, r#"{"hint": []}"#).expect("the folder exists");
+/// let with_hints = Settings { hints: Some(hints), ..Settings::default() };
+/// let invalid: LoadError = match judge(Server::reference([]), with_hints) {
+///     Err(JudgeError::Hints(invalid)) => invalid,
+///     other => panic!("{other:?}"),
+/// };
+/// // Each problem has its file and line.
+/// assert!(invalid.to_string().contains("hints.jsonc:1"), "{invalid}");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JudgeError {

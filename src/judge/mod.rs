@@ -14,13 +14,15 @@ use std::time::SystemTime;
 use tokio::sync::watch;
 
 pub use error::JudgeError;
-pub use plan::{load_cases, plan, report_options, select_cases};
+pub use plan::{load_cases, plan, plan_of_selected, report_options, select_cases};
 pub use server::{HttpServer, Server};
 pub use settings::{FuzzRevisions, FuzzSettings, Settings};
 
-use crate::case::{Baseline, Case, SelectedCases};
+use crate::baseline::Baseline;
+use crate::case::{Case, SelectedCases};
+use crate::client;
 use crate::event::{Event, Sink};
-use crate::report::{Report, ReportBuilder, baseline_comparison};
+use crate::report::{Report, ReportBuilder, baseline_comparison, sdk};
 use crate::run;
 
 type Observer = Arc<Mutex<dyn FnMut(&Event) + Send>>;
@@ -152,12 +154,17 @@ impl Judge {
         let sink: Arc<Mutex<dyn Sink>> = reporter.clone();
         // A run is stopped by dropping its future, never by this channel.
         let (_running, stop) = watch::channel(false);
+        let installed = run::installed_packages(&plan.launcher, &sdk::known_packages());
         let _summary = run::run(plan, sink, stop).await.expect("the reporter takes every event");
         let fold = reporter.lock().unwrap_or_else(PoisonError::into_inner).fold.take();
         let mut report = fold.expect("the report is taken once").into_report();
+        sdk::attribute(&mut report, &installed);
         if let Some((baseline, file)) = baseline {
             let is_case = |id: &str| id.starts_with("fuzz/") || known.iter().any(|case| case.id == id);
             baseline_comparison::apply_baseline(&mut report, &baseline, &file, is_case);
+        }
+        if let Some(accept) = settings.accept {
+            accept.apply(&mut report);
         }
         Ok(report)
     }
@@ -175,6 +182,18 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, JudgeErr
     // The result is complete; a blocking read that never ends must not delay it.
     runtime.shutdown_background();
     Ok(output)
+}
+
+/// Runs a future that starts processes on a runtime of its own, in a process that does nothing else: no descendant of
+/// the process is left when the future is done.
+///
+/// # Errors
+/// When a runtime cannot be started.
+pub fn block_on_and_end_processes<T>(future: impl Future<Output = T>) -> Result<T, JudgeError> {
+    client::adopt_orphans();
+    let output = block_on(future);
+    client::end_every_process();
+    output
 }
 
 /// Folds the events of a run into a report and passes them to the observer.

@@ -11,10 +11,11 @@ use globset::{Glob, GlobMatcher};
 use super::error::JudgeError;
 use super::server::Server;
 use super::settings::{FuzzRevisions, FuzzSettings, Settings};
-use crate::case::{self, Body, Case, SelectedCases, Selection, Shard};
+use crate::case::{self, Body, Case, SelectedCases, Selection};
+use crate::plan::{self, CallBudget, CallPolicy, FuzzPlan, Launcher, Plan, Revisions, quote_shell_words};
 use crate::reference::Fault;
 use crate::report::Options;
-use crate::run::{self, CallPolicy, FuzzPlan, Launcher, Plan, Revisions, quote_shell_words};
+use crate::shard::Shard;
 use crate::spec::Revision;
 
 /// Reads every case, the built-in ones and those in a folder, sorted by id.
@@ -55,6 +56,14 @@ pub fn plan(server: &Server, settings: &Settings) -> Result<Plan, JudgeError> {
     plan_for(server, settings, &known, selected)
 }
 
+/// Makes the plan of a run of cases that were loaded and selected before, without hints.
+///
+/// # Errors
+/// When a setting cannot be used. Nothing has been started then.
+pub fn plan_of_selected(server: &Server, settings: &Settings, selected: SelectedCases) -> Result<Plan, JudgeError> {
+    plan_for(server, &Settings { hints: None, ..settings.clone() }, &[], selected)
+}
+
 /// Makes the plan of a run of some of the known cases.
 pub(super) fn plan_for(
     server: &Server,
@@ -80,11 +89,12 @@ pub(super) fn plan_for(
         timeout: settings.timeout,
         startup_timeout: settings.startup_timeout,
         shutdown_grace: settings.shutdown_grace,
-        jobs: settings.jobs.map_or_else(run::default_jobs, NonZero::get),
+        jobs: settings.jobs.map_or_else(plan::default_jobs, NonZero::get),
         seed: settings.seed,
         fuzz: settings.fuzz.as_ref().map(|fuzz| fuzz_plan(settings, fuzz)).transpose()?,
         retries: settings.retries.into(),
         show_wire: false,
+        save_transcript: false,
         reproduce_prefix: reproduce_prefix(server, settings),
         reproduce_suffix: server.reproduce_suffix(),
     })
@@ -102,7 +112,7 @@ fn default_calls(launcher: &Launcher) -> CallPolicy {
 
 fn fuzz_plan(settings: &Settings, fuzz: &FuzzSettings) -> Result<FuzzPlan, JudgeError> {
     Ok(FuzzPlan {
-        calls: fuzz.calls,
+        calls: fuzz.calls.map_or(CallBudget::ByNeed, CallBudget::PerTool),
         time: fuzz.time,
         max_rate: settings.max_rate.map(|rate| rate.get().into()),
         in_flight: fuzz.in_flight.map(NonZero::get),
@@ -111,6 +121,8 @@ fn fuzz_plan(settings: &Settings, fuzz: &FuzzSettings) -> Result<FuzzPlan, Judge
         skip_tools: globs(&fuzz.skip_tools)?,
         seeds: fuzz.seed_values.clone(),
         regressions: fuzz.regressions.clone(),
+        prune: fuzz.prune,
+        sequences: fuzz.sequences,
         replay: None,
         every_revision: fuzz.revisions == FuzzRevisions::All,
         shard: settings.shard,
@@ -232,7 +244,7 @@ mod tests {
         let plan = plan(&Server::reference([]), &Settings::default()).expect("a plan");
         let fuzz = plan.fuzz.expect("fuzzing is on");
         assert_eq!((plan.timeout, plan.startup_timeout), (Duration::from_secs(5), Duration::from_secs(30)));
-        assert_eq!((plan.retries, plan.seed, fuzz.calls), (1, 0, 200));
+        assert_eq!((plan.retries, plan.seed, fuzz.calls), (1, 0, CallBudget::ByNeed));
         assert_eq!(fuzz.regressions, Some(PathBuf::from(".mcp-conformance")));
     }
 

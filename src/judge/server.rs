@@ -11,9 +11,9 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
 use super::error::JudgeError;
-use crate::client::{HttpEndpoint, InProcessServer};
+use crate::client::{FurtherTokens, HttpEndpoint, InProcessServer};
+use crate::plan::{HttpTarget, Launcher, ServerCommand, quote_shell_words};
 use crate::reference::Fault;
-use crate::run::{self, Launcher, ServerCommand, quote_shell_words};
 use crate::spec::Transport;
 
 /// The server under test.
@@ -68,6 +68,9 @@ impl Server {
             url: url.into(),
             headers: Vec::new(),
             bearer_token_variable: None,
+            second_bearer_token_variable: None,
+            foreign_bearer_token_variable: None,
+            further_tokens: FurtherTokens::default(),
             accepts_any_certificate: false,
             start_command: None,
         }
@@ -214,6 +217,18 @@ impl From<HttpServer> for Server {
 /// A server that is reached over HTTP.
 ///
 /// Made by [`Server::http`]. The values of headers appear in no report.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::{HttpServer, Server, ServerCommand};
+///
+/// // Starts the server first, and sends the token that a variable holds.
+/// let command: ServerCommand = Server::command("node").args(["dist/index.js", "--port", "3000"]);
+/// let server: HttpServer =
+///     Server::http("http://127.0.0.1:3000/mcp").bearer_token_env("MY_TOKEN").start_command(command);
+/// # let _server: Server = server.into();
+/// ```
 #[derive(Clone)]
 #[must_use]
 pub struct HttpServer {
@@ -221,6 +236,12 @@ pub struct HttpServer {
     headers: Vec<(String, String)>,
     /// The environment variable that holds a bearer token.
     bearer_token_variable: Option<String>,
+    /// The environment variable that holds the bearer token of another user.
+    second_bearer_token_variable: Option<String>,
+    /// The environment variable that holds a bearer token for another server.
+    foreign_bearer_token_variable: Option<String>,
+    /// The same tokens, as values.
+    further_tokens: FurtherTokens,
     accepts_any_certificate: bool,
     start_command: Option<ServerCommand>,
 }
@@ -238,6 +259,28 @@ impl HttpServer {
         self
     }
 
+    /// Sends the bearer token of another user, which this environment variable holds, in cases that check whether the
+    /// server keeps its users apart.
+    pub fn second_bearer_token_env(mut self, variable: impl Into<String>) -> Self {
+        self.second_bearer_token_variable = Some(variable.into());
+        self
+    }
+
+    /// Sends a valid bearer token that was issued for another server, which this environment variable holds, in cases
+    /// that check whether the server rejects it.
+    pub fn foreign_bearer_token_env(mut self, variable: impl Into<String>) -> Self {
+        self.foreign_bearer_token_variable = Some(variable.into());
+        self
+    }
+
+    /// Sends these tokens where [`HttpServer::second_bearer_token_env`] and [`HttpServer::foreign_bearer_token_env`] would
+    /// send those of the environment, which is one for all runs in a process. For the program.
+    #[doc(hidden)]
+    pub fn further_bearer_tokens(mut self, second_user: Option<String>, foreign: Option<String>) -> Self {
+        self.further_tokens = FurtherTokens { second_user, foreign };
+        self
+    }
+
     /// Accepts any TLS certificate.
     pub fn insecure(mut self) -> Self {
         self.accepts_any_certificate = true;
@@ -251,19 +294,22 @@ impl HttpServer {
     }
 
     /// Reads the token and checks the URL and the headers.
-    fn resolve(&self, max_rate: Option<NonZero<u32>>) -> Result<run::HttpTarget, JudgeError> {
+    fn resolve(&self, max_rate: Option<NonZero<u32>>) -> Result<HttpTarget, JudgeError> {
         let command = self.start_command.as_ref().map(checked).transpose()?;
         let mut headers = self.headers.clone();
-        if let Some(variable) = &self.bearer_token_variable {
-            let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
-            let token = token.ok_or_else(|| JudgeError::Token { variable: variable.clone() })?;
-            headers.push(("Authorization".to_owned(), format!("Bearer {}", token.trim())));
+        if let Some(token) = token_of(self.bearer_token_variable.as_ref())? {
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
-        let endpoint = HttpEndpoint::new(&self.url, &headers, self.accepts_any_certificate)?;
+        let given = self.further_tokens.clone();
+        let tokens = FurtherTokens {
+            second_user: token_of(self.second_bearer_token_variable.as_ref())?.or(given.second_user),
+            foreign: token_of(self.foreign_bearer_token_variable.as_ref())?.or(given.foreign),
+        };
+        let endpoint = HttpEndpoint::with_further_tokens(&self.url, &headers, &tokens, self.accepts_any_certificate)?;
         if let Some(rate) = max_rate {
             endpoint.set_max_rate(rate.get().into());
         }
-        Ok(run::HttpTarget { endpoint, command })
+        Ok(HttpTarget { endpoint, command })
     }
 
     fn reproduce_words(&self) -> Vec<String> {
@@ -273,9 +319,13 @@ impl HttpServer {
             words.push(format!("--url {url}"));
         }
         words.extend(self.headers.iter().map(|(name, _)| format!("--header '{name}: ...'")));
-        words.extend(
-            self.bearer_token_variable.iter().map(|name| format!("--bearer-env {}", quote_shell_words([name]))),
-        );
+        for (option, variable) in [
+            ("--bearer-env", &self.bearer_token_variable),
+            ("--second-bearer-env", &self.second_bearer_token_variable),
+            ("--foreign-bearer-env", &self.foreign_bearer_token_variable),
+        ] {
+            words.extend(variable.iter().map(|name| format!("{option} {}", quote_shell_words([name]))));
+        }
         if self.accepts_any_certificate {
             words.push("--insecure".to_owned());
         }
@@ -283,6 +333,14 @@ impl HttpServer {
         words.push(self.start_command.as_ref().map_or(url, |command| quote_shell_words(&command.command)));
         words
     }
+}
+
+/// The token that an environment variable holds.
+fn token_of(variable: Option<&String>) -> Result<Option<String>, JudgeError> {
+    let Some(variable) = variable else { return Ok(None) };
+    let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
+    let token = token.ok_or_else(|| JudgeError::Token { variable: variable.clone() })?;
+    Ok(Some(token.trim().to_owned()))
 }
 
 /// The values of headers may be secrets, so only their names are shown.
@@ -293,9 +351,11 @@ impl fmt::Debug for HttpServer {
             .field("url", &self.url)
             .field("headers", &names)
             .field("bearer_token_variable", &self.bearer_token_variable)
+            .field("second_bearer_token_variable", &self.second_bearer_token_variable)
+            .field("foreign_bearer_token_variable", &self.foreign_bearer_token_variable)
             .field("accepts_any_certificate", &self.accepts_any_certificate)
             .field("start_command", &self.start_command)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -317,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_suffix_names_each_kind_of_server() {
-        assert_eq!(suffix(Server::command("node").args(["a b", "it's"])), r" -- node 'a b' 'it'\''s'");
+        assert_eq!(suffix(Server::command("node").args(["a b", "it's"])), r#" -- node 'a b' "it's""#);
         assert_eq!(suffix(Server::http("http://localhost/")), " -- http://localhost/");
         let started = Server::http("http://localhost/").start_command(Server::command("s").arg("--x"));
         assert_eq!(suffix(started), " --url http://localhost/ -- s --x");
@@ -329,6 +389,9 @@ mod tests {
     #[test]
     fn secrets_appear_neither_in_the_command_nor_in_debug_output() {
         let server = Server::http("http://localhost/").header("X-Key", "hush").bearer_token_env("TOKEN");
+        let two = server.clone().second_bearer_token_env("OTHER").foreign_bearer_token_env("FOREIGN");
+        let options = " --bearer-env TOKEN --second-bearer-env OTHER --foreign-bearer-env FOREIGN -- ";
+        assert!(suffix(two).contains(options));
         let server = Server::from(server.start_command(Server::command("s").env("KEY", "hush").current_dir("a b")));
         assert_eq!(server.reproduce_options(), ["--env KEY=\"${KEY}\"", "--cwd 'a b'"]);
         assert_eq!(server.reproduce_suffix(), " --url http://localhost/ --header 'X-Key: ...' --bearer-env TOKEN -- s");

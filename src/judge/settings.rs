@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::report::{FailOn, Shard};
-use crate::run::{CallPolicy, Revisions};
+use crate::plan::{CallPolicy, Revisions};
+use crate::report::{Accept, FailOn, Shard};
 
 /// The settings of a run.
 ///
@@ -23,7 +23,7 @@ use crate::run::{CallPolicy, Revisions};
 ///     revisions: [Revision::V2025_06_18].into(),
 ///     skip: vec!["resources/*".to_owned()],
 ///     timeout: Duration::from_secs(10),
-///     fuzz: Some(FuzzSettings { calls: 2_000, ..FuzzSettings::default() }),
+///     fuzz: Some(FuzzSettings { calls: Some(2_000), ..FuzzSettings::default() }),
 ///     ..Settings::default()
 /// };
 /// # let _settings = settings;
@@ -44,6 +44,8 @@ pub struct Settings {
     pub baseline: Option<PathBuf>,
     /// Which findings fail the run. Default: those that violate a MUST rule.
     pub fail_on: FailOn,
+    /// Whose findings do not fail the run: those that the server's SDK causes on every server, or none. Default: none.
+    pub accept: Option<Accept>,
     /// Which tools may be called. Default: every tool not annotated as destructive; on a server on another machine,
     /// only those annotated as read-only.
     pub calls: Option<CallPolicy>,
@@ -78,6 +80,7 @@ impl Default for Settings {
             shard: None,
             baseline: None,
             fail_on: FailOn::Must,
+            accept: None,
             calls: None,
             hints: None,
             seed: 0,
@@ -95,11 +98,12 @@ impl Default for Settings {
 /// The settings of fuzzing: generated calls of the server's tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FuzzSettings {
-    /// The number of generated calls per tool; the calls that shrink and confirm a failure come in addition.
-    /// Default: 200.
-    pub calls: u64,
-    /// The time limit per revision, divided among the tools. Default: 60 seconds per 200 calls of a tool, and at
-    /// most 15 ms per call on average.
+    /// The number of generated calls per tool; `None` makes as many as the schema of the tool needs. The calls that tell
+    /// mutants of its schema apart, at most twice as many as a number given here, and those that shrink and confirm a
+    /// failure come in addition. Default: as many as needed.
+    pub calls: Option<u64>,
+    /// The time limit per revision, divided among the tools. Default: 60 seconds, or as much per 200 calls of a tool if
+    /// their number is given, and at most 15 ms per call on average.
     pub time: Option<Duration>,
     /// Which of the judged revisions are fuzzed. Default: the newest.
     pub revisions: FuzzRevisions,
@@ -111,15 +115,20 @@ pub struct FuzzSettings {
     pub seed_values: Vec<(String, Value)>,
     /// The maximum number of concurrent calls. Default: adapted to the server.
     pub in_flight: Option<NonZero<usize>>,
-    /// The folder of saved failing calls: they are tried first, and new ones are written there; `None` does
-    /// neither. Default: `.mcp-conformance`.
+    /// The folder of saved failing calls, with a folder for each server: they are tried first, and new ones are written
+    /// there; `None` does neither. Default: `.mcp-conformance`.
     pub regressions: Option<PathBuf>,
+    /// Whether saved calls that no longer fail are removed. Default: no.
+    pub prune: bool,
+    /// Whether tools that create, read, list, change and delete objects are also called in sequences, on a process of its
+    /// own: at most 600 calls and 20 seconds (over HTTP 60) per revision. Not in a shard. Default: no.
+    pub sequences: bool,
 }
 
 impl Default for FuzzSettings {
     fn default() -> Self {
         Self {
-            calls: 200,
+            calls: None,
             time: None,
             revisions: FuzzRevisions::Newest,
             tools: Vec::new(),
@@ -127,11 +136,31 @@ impl Default for FuzzSettings {
             seed_values: Vec::new(),
             in_flight: None,
             regressions: Some(PathBuf::from(".mcp-conformance")),
+            prune: false,
+            sequences: false,
         }
     }
 }
 
 /// Which of the judged revisions are fuzzed.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::{Accept, CallPolicy, FailOn, FuzzRevisions, FuzzSettings, Revision, Revisions, Settings};
+///
+/// // Two revisions, both fuzzed; no tool that is not annotated as read-only is called, and warnings fail the run, unless
+/// // the SDK of the server causes them.
+/// let settings = Settings {
+///     revisions: Revisions::Named(vec![Revision::V2025_11_25, Revision::V2026_07_28]),
+///     calls: Some(CallPolicy::ReadOnly),
+///     fail_on: FailOn::Should,
+///     accept: Some(Accept::Sdk),
+///     fuzz: Some(FuzzSettings { revisions: FuzzRevisions::All, ..FuzzSettings::default() }),
+///     ..Settings::default()
+/// };
+/// assert!(settings.revisions.possible().contains(Revision::V2026_07_28));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FuzzRevisions {
     /// Only the newest.

@@ -73,7 +73,7 @@ impl ToolOutput {
         Self::blocks(vec![content::text(text)])
     }
 
-    fn blocks(content: Vec<Value>) -> Self {
+    pub(super) fn blocks(content: Vec<Value>) -> Self {
         Self { content, structured: None, failed: false, input_request: None }
     }
 

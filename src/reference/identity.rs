@@ -11,10 +11,23 @@ use super::resource;
 use super::revision::Revision;
 use super::task::EXTENSION;
 
+/// The prefix of the `_meta` keys that the protocol reserves.
+pub(super) const PREFIX: &str = "io.modelcontextprotocol/";
+
 const INSTRUCTIONS: &str = "You can call any tool except erase. Each one demonstrates one feature of a server.";
 
+/// Adds the members that every result of 2026-07-28 has.
+pub(super) fn mark_modern(result: &mut Object, faults: &FaultSet) {
+    result.entry("resultType").or_insert_with(|| json!("complete"));
+    if let Some(info) = server_info(Revision::V2026_07_28, faults)
+        && let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({}))
+    {
+        meta.insert(format!("{PREFIX}serverInfo"), info);
+    }
+}
+
 /// `serverInfo`, after fault injection; nothing if a fault omits it.
-pub(super) fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
+fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
     let is_active = |fault| faults.is_active(fault, revision);
     if is_active(Fault::InitializeWithoutServerInfo) || is_active(Fault::ServerInfoMissing) {
         return None;
@@ -94,6 +107,10 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::Remove("prompts")),
     (Fault::WithoutTools, Edit::Remove("completions")),
     (Fault::WithoutTools, Edit::With(without_tasks)),
+    (Fault::OnlyResources, Edit::Remove("tools")),
+    (Fault::OnlyResources, Edit::Remove("prompts")),
+    (Fault::OnlyResources, Edit::Remove("completions")),
+    (Fault::OnlyResources, Edit::With(without_tasks)),
     (Fault::WithoutTasks, Edit::With(without_tasks)),
     (Fault::TasksUndeclared, Edit::Remove("tasks")),
     (Fault::TaskMemberRejected, Edit::Remove("tasks")),
@@ -107,6 +124,20 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::CapabilityTasksTrue, Edit::Set("tasks", || json!(true))),
     (Fault::ExtensionString, Edit::Set("extensions", || json!({"com.example.mock/nothing": "on"}))),
     (Fault::ExtensionWithoutPrefix, Edit::Set("extensions", || json!({"nothing": {}}))),
+];
+
+const INITIALIZE_FAULTS: &[(Fault, Edit)] = &[
+    (Fault::InitializeVersionMissing, Edit::Remove("protocolVersion")),
+    (Fault::InitializeVersionLatest, Edit::Set("protocolVersion", || json!("latest"))),
+    (Fault::InitializeCapabilitiesArray, Edit::Set("capabilities", || json!([]))),
+    (Fault::InitializeEmpty, Edit::With(Object::clear)),
+];
+
+const DISCOVER_FAULTS: &[(Fault, Edit)] = &[
+    (Fault::DiscoverWithoutCapabilities, Edit::Remove("capabilities")),
+    (Fault::DiscoverVersionsMissing, Edit::Remove("supportedVersions")),
+    (Fault::DiscoverVersionsString, Edit::Set("supportedVersions", || json!(Revision::V2026_07_28.name()))),
+    (Fault::DiscoverVersionsLatest, Edit::Set("supportedVersions", || json!(["latest"]))),
 ];
 
 /// The result of `initialize`.
@@ -123,6 +154,15 @@ pub(super) fn initialize(version: &str, revision: Revision, faults: &FaultSet) -
     }
     if faults.is_active(Fault::InitializeInstructionsArray, revision) {
         result.insert("instructions".to_owned(), json!([INSTRUCTIONS]));
+    }
+    for (fault, edit) in INITIALIZE_FAULTS {
+        if faults.is_active(*fault, revision) {
+            edit.apply(&mut result);
+        }
+    }
+    if faults.is_active(Fault::InitializeVersionNumber, revision) {
+        let digits: String = version.chars().filter(char::is_ascii_digit).collect();
+        result.insert("protocolVersion".to_owned(), json!(digits.parse::<u64>().unwrap_or_default()));
     }
     result
 }
@@ -143,8 +183,10 @@ pub(super) fn discover(revision: Revision, faults: &FaultSet) -> Object {
     if faults.is_active(Fault::DiscoverOmitsVersion, revision) {
         result.insert("supportedVersions".to_owned(), json!(["2025-11-25", "2026-07-28-rc"]));
     }
-    if faults.is_active(Fault::DiscoverWithoutCapabilities, revision) {
-        result.remove("capabilities");
+    for (fault, edit) in DISCOVER_FAULTS {
+        if faults.is_active(*fault, revision) {
+            edit.apply(&mut result);
+        }
     }
     result
 }

@@ -8,9 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::call::ToolOutput;
-use super::client_request::{ClientRequest, ResponseOutcome};
-use super::connection::{Connection, NoResult, Request};
-use super::fault::Fault;
+use super::client_request::ClientRequest;
+use super::client_request_params;
+use super::client_response::{self, ResponseOutcome};
+use super::connection_state::{ConnectionState, NoResult, Request};
+use super::fault::{Fault, HttpFault};
 use super::injection::client_request as client_request_injection;
 use super::message::{INTERNAL_ERROR, MISSING_CAPABILITY, Object, RpcError, invalid_params, object};
 
@@ -24,118 +26,144 @@ struct RequestState {
     rounds: usize,
 }
 
-impl Connection<'_> {
-    /// Requests input in the result of a call, or completes the call with the input that it has.
-    pub(super) fn request_in_result(
-        &mut self,
-        request: &Request,
-        client_request: ClientRequest,
-        tool: &str,
-        arguments: &Object,
-    ) -> Result<ToolOutput, NoResult> {
-        let empty = Object::new();
-        let params = request.params.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-        let declared = "/_meta/io.modelcontextprotocol~1clientCapabilities";
-        let client = object(json!(params).pointer(declared).cloned().unwrap_or_default());
-        if !client_request.is_allowed(&client, request.revision, self.faults) {
-            return Err(self.missing_capability(request, client_request).into());
-        }
-        let state = match params.get("requestState") {
-            None => RequestState::default(),
-            Some(_) if self.is_active_for(request, Fault::MrtrRetryRejected) => {
-                return Err(invalid_params("requestState is unknown").into());
-            }
-            Some(encoded) => {
-                match decode_state(encoded, tool, arguments, self.is_active_for(request, Fault::MrtrStateUnbound)) {
-                    Some(state) => state,
-                    None if self.is_active_for(request, Fault::MrtrStateUnchecked) => RequestState::default(),
-                    None => return Err(invalid_params("requestState is invalid").into()),
-                }
-            }
-        };
-        self.input_requested = false;
-        let lenient = self.is_active_for(request, Fault::MrtrMalformedServed);
-        let response = match params.get("inputResponses") {
-            None => None,
-            Some(Value::Object(responses)) => responses.get(INPUT_KEY),
-            Some(_) if lenient => return Ok(ToolOutput::text("Done.")),
-            Some(_) => return Err(invalid_params("inputResponses must be an object").into()),
-        };
-        let Some(response) = response else {
-            let retried = params.contains_key("requestState");
-            if retried && self.is_active_for(request, Fault::MrtrMissingInputRejected) {
-                return Err(invalid_params("inputResponses is missing").into());
-            }
-            return Ok(self.input_required(request, client_request, tool, arguments, &state));
-        };
-        match client_request.read(response, &state.messages, state.rounds, request.revision, self.faults) {
-            ResponseOutcome::Done(output) => Ok(output),
-            ResponseOutcome::Continue(messages) => {
-                let state = RequestState { messages, rounds: state.rounds + 1 };
-                Ok(self.input_required(request, client_request, tool, arguments, &state))
-            }
-            ResponseOutcome::Malformed(_) if lenient => Ok(ToolOutput::text("Done.")),
-            ResponseOutcome::Malformed(reason) => Err(invalid_params(reason).into()),
-            ResponseOutcome::Hang => Err(NoResult::Deferred),
-        }
+/// Requests input in the result of a call, or completes the call with the input that it has.
+pub(super) fn request_in_result(
+    connection: &mut ConnectionState<'_>,
+    request: &Request,
+    client_request: ClientRequest,
+    tool: &str,
+    arguments: &Object,
+) -> Result<ToolOutput, NoResult> {
+    let empty = Object::new();
+    let params = request.params.as_ref().and_then(Value::as_object).unwrap_or(&empty);
+    let declared = "/_meta/io.modelcontextprotocol~1clientCapabilities";
+    let client = object(json!(params).pointer(declared).cloned().unwrap_or_default());
+    if !client_request.is_allowed(&client, request.revision, connection.faults) {
+        return Err(missing_capability(connection, request, client_request).into());
     }
-
-    fn input_required(
-        &mut self,
-        request: &Request,
-        client_request: ClientRequest,
-        tool: &str,
-        arguments: &Object,
-        state: &RequestState,
-    ) -> ToolOutput {
-        self.input_requested = true;
-        let mut input_request = json!({"method": client_request.method()});
-        // The number does not change in a retry, since nothing is counted between calls.
-        if let Some(params) = client_request.params(&state.messages, 1, request.revision, self.faults) {
-            input_request["params"] = params;
+    let owner = owner(connection);
+    let state = match params.get("requestState") {
+        None => RequestState::default(),
+        Some(_) if connection.is_active_for(request, Fault::MrtrRetryRejected) => {
+            return Err(invalid_params("requestState is unknown").into());
         }
-        let mut result = object(json!({
-            "resultType": "input_required",
-            "inputRequests": {INPUT_KEY: input_request},
-            "requestState": encode_state(state, tool, arguments),
-        }));
-        client_request_injection::inject_into_result(&mut result, request.revision, self.faults);
-        ToolOutput::input_required(result)
-    }
-
-    /// The error for a call that needs an undeclared client capability.
-    fn missing_capability(&self, request: &Request, client_request: ClientRequest) -> RpcError {
-        if self.is_active_for(request, Fault::MissingCapabilityCode) {
-            return RpcError::new(INTERNAL_ERROR, "The client does not support the request");
+        Some(encoded) => {
+            match decode_state(
+                encoded,
+                owner,
+                (tool, arguments),
+                connection.is_active_for(request, Fault::MrtrStateUnbound),
+            ) {
+                Some(state) => state,
+                None if connection.is_active_for(request, Fault::MrtrStateUnchecked) => RequestState::default(),
+                None => return Err(invalid_params("requestState is invalid").into()),
+            }
         }
-        let mut needed = client_request.required_capabilities();
-        if self.is_active_for(request, Fault::MissingCapabilityList) {
-            needed = json!(["sampling", "elicitation", "roots"]);
+    };
+    connection.input_requested = false;
+    let lenient = connection.is_active_for(request, Fault::MrtrMalformedServed);
+    let response = match params.get("inputResponses") {
+        None => None,
+        Some(Value::Object(responses)) => responses.get(INPUT_KEY),
+        Some(_) if lenient => return Ok(ToolOutput::text("Done.")),
+        Some(_) => return Err(invalid_params("inputResponses must be an object").into()),
+    };
+    let Some(response) = response else {
+        let retried = params.contains_key("requestState");
+        if retried && connection.is_active_for(request, Fault::MrtrMissingInputRejected) {
+            return Err(invalid_params("inputResponses is missing").into());
         }
-        RpcError::new(MISSING_CAPABILITY, "A client capability is missing")
-            .with_data(json!({"requiredCapabilities": needed}))
+        return Ok(input_required(connection, request, client_request, tool, arguments, &state));
+    };
+    match client_response::read(
+        client_request,
+        response,
+        &state.messages,
+        state.rounds,
+        request.revision,
+        connection.faults,
+    ) {
+        ResponseOutcome::Done(output) => Ok(output),
+        ResponseOutcome::Continue(messages) => {
+            let state = RequestState { messages, rounds: state.rounds + 1 };
+            Ok(input_required(connection, request, client_request, tool, arguments, &state))
+        }
+        ResponseOutcome::Malformed(_) if lenient => Ok(ToolOutput::text("Done.")),
+        ResponseOutcome::Malformed(reason) => Err(invalid_params(reason).into()),
+        ResponseOutcome::Hang => Err(NoResult::Deferred),
     }
 }
 
-/// FNV-1a over a string and a secret suffix.
-fn checksum(text: &str) -> u64 {
-    text.bytes()
+fn input_required(
+    connection: &mut ConnectionState<'_>,
+    request: &Request,
+    client_request: ClientRequest,
+    tool: &str,
+    arguments: &Object,
+    state: &RequestState,
+) -> ToolOutput {
+    connection.input_requested = true;
+    let mut input_request = json!({"method": client_request.method()});
+    // The number does not change in a retry, since nothing is counted between calls.
+    if let Some(params) =
+        client_request_params::params(client_request, &state.messages, 1, request.revision, connection.faults)
+    {
+        input_request["params"] = params;
+    }
+    let mut result = object(json!({
+        "resultType": "input_required",
+        "inputRequests": {INPUT_KEY: input_request},
+        "requestState": encode_state(state, owner(connection), tool, arguments),
+    }));
+    client_request_injection::inject_into_result(&mut result, request.revision, connection.faults);
+    ToolOutput::input_required(result)
+}
+
+/// The error for a call that needs an undeclared client capability.
+fn missing_capability(connection: &ConnectionState<'_>, request: &Request, client_request: ClientRequest) -> RpcError {
+    if connection.is_active_for(request, Fault::MissingCapabilityCode) {
+        return RpcError::new(INTERNAL_ERROR, "The client does not support the request");
+    }
+    let mut needed = client_request.required_capabilities();
+    if connection.is_active_for(request, Fault::MissingCapabilityList) {
+        needed = json!(["sampling", "elicitation", "roots"]);
+    }
+    RpcError::new(MISSING_CAPABILITY, "A client capability is missing")
+        .with_data(json!({"requiredCapabilities": needed}))
+}
+
+/// What the state of a user is protected with, so that it is invalid for any other user.
+fn owner(connection: &ConnectionState<'_>) -> &'static str {
+    let shared = connection.is_enabled(Fault::Http(HttpFault::AuthStateShared));
+    if shared { "" } else { connection.user.prefix() }
+}
+
+/// FNV-1a over the name of a user, a string and a secret suffix.
+fn checksum(owner: &str, text: &str) -> u64 {
+    owner
+        .bytes()
+        .chain(text.bytes())
         .chain(*b"mock state")
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Encodes `requestState`.
-fn encode_state(state: &RequestState, tool: &str, arguments: &Object) -> String {
+fn encode_state(state: &RequestState, owner: &str, tool: &str, arguments: &Object) -> String {
     let state = json!({"tool": tool, "arguments": arguments, "messages": state.messages, "rounds": state.rounds});
     let state = state.to_string();
-    URL_SAFE_NO_PAD.encode(format!("{:016x}{state}", checksum(&state)))
+    URL_SAFE_NO_PAD.encode(format!("{:016x}{state}", checksum(owner, &state)))
 }
 
-/// Decodes a `requestState`, if it is valid for this call; with `unbound`, for any call.
-fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: bool) -> Option<RequestState> {
+/// Decodes a `requestState`, if it is valid for this user and this call; with `unbound`, for any call.
+fn decode_state(
+    encode_state: &Value,
+    owner: &str,
+    (tool, arguments): (&str, &Object),
+    unbound: bool,
+) -> Option<RequestState> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encode_state.as_str()?).ok()?).ok()?;
     let (expected, state) = text.split_at_checked(16)?;
-    if u64::from_str_radix(expected, 16).ok()? != checksum(state) {
+    if u64::from_str_radix(expected, 16).ok()? != checksum(owner, state) {
         return None;
     }
     let state: Value = serde_json::from_str(state).ok()?;
@@ -149,7 +177,7 @@ fn decode_state(encode_state: &Value, tool: &str, arguments: &Object, unbound: b
 /// The state of a call without arguments, for tests.
 #[cfg(test)]
 pub(super) fn initial_state(tool: &str, rounds: usize) -> String {
-    encode_state(&RequestState { rounds, ..RequestState::default() }, tool, &Object::new())
+    encode_state(&RequestState { rounds, ..RequestState::default() }, "", tool, &Object::new())
 }
 
 #[cfg(test)]
@@ -160,11 +188,12 @@ mod tests {
     fn request_state_is_only_valid_for_its_own_call() {
         let arguments = object(json!({"topic": "é"}));
         let state = || RequestState { messages: vec![json!({"role": "user"})], rounds: 2 };
-        let encode_state = json!(encode_state(&state(), "ask_user", &arguments));
-        assert_eq!(decode_state(&encode_state, "ask_user", &arguments, false), Some(state()));
-        assert_eq!(decode_state(&encode_state, "ask_roots", &arguments, false), None);
-        assert_eq!(decode_state(&encode_state, "ask_user", &Object::new(), false), None);
-        assert_eq!(decode_state(&encode_state, "ask_user", &Object::new(), true), Some(state()));
+        let encode_state = json!(encode_state(&state(), "", "ask_user", &arguments));
+        assert_eq!(decode_state(&encode_state, "", ("ask_user", &arguments), false), Some(state()));
+        assert_eq!(decode_state(&encode_state, "", ("ask_roots", &arguments), false), None);
+        assert_eq!(decode_state(&encode_state, "", ("ask_user", &Object::new()), false), None);
+        assert_eq!(decode_state(&encode_state, "second ", ("ask_user", &arguments), false), None);
+        assert_eq!(decode_state(&encode_state, "", ("ask_user", &Object::new()), true), Some(state()));
     }
 
     #[test]
@@ -173,10 +202,10 @@ mod tests {
         for place in 0..own.len() {
             let letter = if &own[place..=place] == "A" { "B" } else { "A" };
             let altered = json!(format!("{}{letter}{}", &own[..place], &own[place + 1..]));
-            assert_eq!(decode_state(&altered, "ask_user", &Object::new(), true), None, "{altered}");
+            assert_eq!(decode_state(&altered, "", ("ask_user", &Object::new()), true), None, "{altered}");
         }
         for other in [json!(5), json!(""), json!("é"), json!(own[..own.len() / 2])] {
-            assert_eq!(decode_state(&other, "ask_user", &Object::new(), true), None, "{other}");
+            assert_eq!(decode_state(&other, "", ("ask_user", &Object::new()), true), None, "{other}");
         }
     }
 }

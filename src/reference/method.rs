@@ -1,20 +1,26 @@
-//! The methods of the server other than those of tools ([`super::tool_method`]), in all revisions.
+//! The methods of the server in all revisions: the checks that all of them share, and the handshake.
+//!
+//! The other groups of methods are in [`super::tool_method`], [`super::primitive_method`] and [`super::task_method`].
 
 use serde_json::{Value, json};
 
 use super::call::{CallContext, severity};
-use super::client_request::sampling_params;
-use super::connection::{Connection, NoResult, Request, Session};
+use super::client_request_params::sampling_params;
+use super::connection_state::{ConnectionState, NoResult, Request, Session};
 use super::fault::Fault;
-use super::identity;
+use super::identity::{self, PREFIX, mark_modern};
 use super::injection::{primitive, task, tool_list};
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, UNSUPPORTED_VERSION, invalid_params, object,
     quoted,
 };
+use super::pagination::add_caching;
+use super::primitive_method::PrimitiveRequest;
 use super::revision::Revision;
+use super::subscription::Subscriptions;
+use super::task_method::Tasks;
+use super::tool_method::{ToolRequest, Tools};
 
-const PREFIX: &str = "io.modelcontextprotocol/";
 /// All known methods; faults of unknown methods do not apply to them.
 const METHODS: &[&str] = &[
     "initialize",
@@ -39,13 +45,58 @@ const METHODS: &[&str] = &[
     "tasks/update",
 ];
 
-impl Connection<'_> {
+/// The methods of a connection, with the state that each group of them keeps.
+#[derive(Debug)]
+pub(super) struct Methods {
+    pub(super) tasks: Tasks,
+    tools: Tools,
+    /// The open subscriptions (2026-07-28).
+    subscriptions: Subscriptions,
+    /// Whether the client has called `server/discover`, for a fault that requires it.
+    discover_called: bool,
+}
+
+impl Methods {
+    /// The methods of a new connection; `salt` is different on each connection.
+    pub(super) fn new(salt: u64) -> Self {
+        Self {
+            tasks: Tasks::default(),
+            tools: Tools::new(salt),
+            subscriptions: Subscriptions::default(),
+            discover_called: false,
+        }
+    }
+
+    /// Handles the cancellation of a request.
+    pub(super) fn cancel(&mut self, state: &mut ConnectionState<'_>, id: &Value) {
+        self.tools.cancel(id);
+        self.tasks.cancel(state, id);
+        self.subscriptions.cancel(state, id);
+    }
+
+    /// Whether a call waits for the client.
+    pub(super) fn awaits_client(&self) -> bool {
+        self.tools.pending_calls.awaits_client()
+    }
+
+    /// Counts a ping, and ends the calls that have waited too long for the client.
+    pub(super) fn time_out(&mut self, state: &mut ConnectionState<'_>) {
+        self.tools.pending_calls.time_out(state);
+    }
+
+    /// Handles a response to a request of the server.
+    pub(super) fn receive_response(&mut self, state: &mut ConnectionState<'_>, id: &Value, body: &Object) {
+        if !id.as_str().is_some_and(|id| self.tasks.receive_input(state, id)) {
+            self.tools.receive_response(state, id, body);
+        }
+    }
+
     /// Processes a request by the rules of its revision.
-    pub(super) fn serve(&mut self, request: &Request) -> Result<Object, NoResult> {
+    pub(super) fn serve(&mut self, state: &mut ConnectionState<'_>, request: &Request) -> Result<Object, NoResult> {
         let params = match &request.params {
             None => Object::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(Value::Array(_)) if self.is_active_for(request, Fault::ArrayParamsCrash) => {
+            Some(Value::Array(_)) if state.is_active_for(request, Fault::ArrayParamsCrash) => {
                 return Err(NoResult::Closed);
             }
             Some(_) => return Err(invalid_params("params must be an object").into()),
@@ -55,15 +106,20 @@ impl Connection<'_> {
             Some(Value::Object(meta)) => meta.clone(),
             Some(_) => return Err(invalid_params("_meta must be an object").into()),
         };
-        self.reject_unknown_keys(request, &meta)?;
-        let method = self.canonical_method(request);
+        reject_unknown_keys(state, request, &meta)?;
+        let method = canonical_method(state, request);
         let mut min_log_severity = if request.revision.is_modern() {
-            self.check_request_meta(request, method, params.get("_meta").is_some(), &meta)?
+            self.check_request_meta(state, request, method, params.get("_meta").is_some(), &meta)?
         } else {
-            self.session.as_ref().map(|session| session.min_log_severity)
+            state.session.as_ref().map(|session| session.min_log_severity)
         };
-        if self.is_active_for(request, Fault::LogThresholdIgnored) {
+        if state.is_active_for(request, Fault::LogThresholdIgnored) {
             min_log_severity = min_log_severity.map(|_| 0);
+        }
+        if meta.get("progressToken").is_some_and(Value::is_number)
+            && state.is_active_for(request, Fault::IntegerTokenRejected)
+        {
+            return Err(invalid_params("progressToken must be a string").into());
         }
         let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_i64());
         let mut context = CallContext {
@@ -72,36 +128,24 @@ impl Connection<'_> {
             min_log_severity,
             notifications: Vec::new(),
         };
-        let mut result = self.dispatch(request, method, &params, &mut context)?;
+        let mut result = self.dispatch(state, request, method, &params, &mut context)?;
         if request.revision.is_modern() {
-            self.mark_modern(&mut result);
+            mark_modern(&mut result, state.faults);
         }
-        if method == "prompts/get" && self.requires_retry(request, &params) {
-            self.make_input_required(request, &mut result);
+        if method == "prompts/get" && requires_retry(state, request, &params) {
+            make_input_required(state, request, &mut result);
         }
         if method == "tools/list" {
-            tool_list::inject(&mut result, request.revision, self.faults);
+            tool_list::inject(&mut result, request.revision, state.faults);
         }
-        primitive::inject(&mut result, method, request.revision, self.faults);
-        task::inject(&mut result, method, request.revision, self.faults);
+        primitive::inject(&mut result, method, request.revision, state.faults);
+        task::inject(&mut result, method, request.revision, state.faults);
         Ok(result)
-    }
-
-    pub(super) fn is_active_for(&self, request: &Request, fault: Fault) -> bool {
-        self.faults.is_active(fault, request.revision)
-    }
-
-    /// The method name, normalized if a fault ignores letter case.
-    fn canonical_method<'r>(&self, request: &'r Request) -> &'r str {
-        METHODS
-            .iter()
-            .find(|known| known.eq_ignore_ascii_case(&request.method))
-            .filter(|_| self.is_active_for(request, Fault::MethodCaseFolded))
-            .map_or(request.method.as_str(), |known| *known)
     }
 
     fn dispatch(
         &mut self,
+        state: &mut ConnectionState<'_>,
         request: &Request,
         method: &str,
         params: &Object,
@@ -109,70 +153,32 @@ impl Connection<'_> {
     ) -> Result<Object, NoResult> {
         let revision = request.revision;
         match method {
-            "server/discover" if revision.is_modern() && !self.is_active_for(request, Fault::DiscoverRejected) => {
-                self.history.discover_called = true;
-                Ok(identity::discover(revision, self.faults))
+            "server/discover" if revision.is_modern() && !state.is_active_for(request, Fault::DiscoverRejected) => {
+                self.discover_called = true;
+                Ok(identity::discover(revision, state.faults))
             }
-            "initialize" if !revision.is_modern() => self.initialize(request, params),
-            "ping" if !revision.is_modern() || self.is_active_for(request, Fault::PingStillServed) => {
-                self.ping(request)
+            "initialize" if !revision.is_modern() => self.initialize(state, request, params),
+            "ping" if !revision.is_modern() || state.is_active_for(request, Fault::PingStillServed) => {
+                ping(state, request)
             }
-            "logging/setLevel" if !revision.is_modern() => self.set_level(request, params),
-            "tools/list" => self.list_tools(request, params),
-            "tools/call" => self.call(request, params, context),
-            _ => self
-                .serve_primitive(request, method, params)
-                .or_else(|| self.serve_task(request, method, params))
-                .unwrap_or_else(|| self.unknown_method(request)),
-        }
-    }
-
-    fn unknown_method(&self, request: &Request) -> Result<Object, NoResult> {
-        let method = request.method.as_str();
-        let known_elsewhere = METHODS.iter().any(|known| known.eq_ignore_ascii_case(method));
-        if method.starts_with("rpc.") {
-            if self.is_active_for(request, Fault::RpcMethodSucceeds) {
-                return Ok(Object::new());
-            }
-        } else if !known_elsewhere {
-            if self.is_active_for(request, Fault::UnknownMethodSucceeds) {
-                return Ok(Object::new());
-            }
-            if self.is_active_for(request, Fault::UnknownMethodInvalidParams) {
-                return Err(invalid_params("Invalid params").into());
-            }
-            if self.is_active_for(request, Fault::ReservedCode) {
-                return Err(RpcError::new(-32_050, "Unknown method").into());
-            }
-            if self.is_active_for(request, Fault::LegacyCode) {
-                return Err(RpcError::new(-32_001, "Unknown method").into());
+            "logging/setLevel" if !revision.is_modern() => set_level(state, request, params),
+            "tools/list" => self.tool_request(state, request).list(params),
+            "tools/call" => self.tool_request(state, request).call(params, context),
+            _ => {
+                let salt = self.tools.pagination.salt;
+                let (subscriptions, tasks) = (&mut self.subscriptions, &mut self.tasks);
+                PrimitiveRequest { state, subscriptions, tasks, salt, request, params }
+                    .serve(method)
+                    .or_else(|| self.tasks.serve(state, request, method, params))
+                    .unwrap_or_else(|| unknown_method(state, request))
             }
         }
-        Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", quoted(method))).into())
-    }
-
-    /// Faults that reject unknown keys.
-    fn reject_unknown_keys(&self, request: &Request, meta: &Object) -> Result<(), RpcError> {
-        const RESERVED: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "related-task"];
-        const PLAIN: &[&str] = &["progressToken", "traceparent", "tracestate", "baggage"];
-        for key in meta.keys() {
-            match key.strip_prefix(PREFIX) {
-                Some(name) if RESERVED.contains(&name) => {}
-                Some(_) if self.is_active_for(request, Fault::ReservedMetaCrash) => {
-                    return Err(RpcError::new(INTERNAL_ERROR, "Internal error"));
-                }
-                None if !PLAIN.contains(&key.as_str()) && self.is_active_for(request, Fault::UnknownMetaRejected) => {
-                    return Err(invalid_params("Unknown key in _meta"));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Validates the metadata of a stateless request; returns the least severe log level, if any.
     fn check_request_meta(
         &self,
+        state: &ConnectionState<'_>,
         request: &Request,
         method: &str,
         has_meta: bool,
@@ -180,16 +186,16 @@ impl Connection<'_> {
     ) -> Result<Option<usize>, RpcError> {
         let required = |name: &str| format!("_meta must have {PREFIX}{name}");
         let field = |name: &str| meta.get(&format!("{PREFIX}{name}"));
-        if !has_meta && self.is_active_for(request, Fault::MissingMetaServed) {
+        if !has_meta && state.is_active_for(request, Fault::MissingMetaServed) {
             return Ok(None);
         }
         match field("protocolVersion") {
-            None if has_meta && self.is_active_for(request, Fault::MissingVersionServed) => {}
+            None if has_meta && state.is_active_for(request, Fault::MissingVersionServed) => {}
             Some(Value::String(version)) if version == Revision::V2026_07_28.name() => {}
-            Some(Value::String(_)) if self.is_active_for(request, Fault::UnsupportedVersionServed) => {}
+            Some(Value::String(_)) if state.is_active_for(request, Fault::UnsupportedVersionServed) => {}
             Some(Value::String(version)) => {
                 let error = RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version");
-                if self.is_active_for(request, Fault::UnsupportedVersionWithoutData) {
+                if state.is_active_for(request, Fault::UnsupportedVersionWithoutData) {
                     return Err(error);
                 }
                 let supported = [Revision::V2026_07_28.name()];
@@ -197,60 +203,41 @@ impl Connection<'_> {
             }
             _ => return Err(invalid_params(required("protocolVersion"))),
         }
+        if method != "server/discover" && state.is_active_for(request, Fault::ListedVersionRejected) {
+            let data = json!({"supported": ["2025-11-25"], "requested": Revision::V2026_07_28.name()});
+            return Err(RpcError::new(UNSUPPORTED_VERSION, "Unsupported protocol version").with_data(data));
+        }
         match field("clientCapabilities") {
             Some(Value::Object(_)) => {}
-            None if self.is_active_for(request, Fault::MissingCapabilitiesServed) => {}
+            None if state.is_active_for(request, Fault::MissingCapabilitiesServed) => {}
             _ => return Err(invalid_params(required("clientCapabilities"))),
         }
-        if field("clientInfo").is_none() && self.is_active_for(request, Fault::ClientInfoRequired) {
+        if field("clientInfo").is_none() && state.is_active_for(request, Fault::ClientInfoRequired) {
             return Err(invalid_params(required("clientInfo")));
         }
-        if self.is_active_for(request, Fault::NeedsDiscoverFirst)
-            && !self.history.discover_called
+        if state.is_active_for(request, Fault::NeedsDiscoverFirst)
+            && !self.discover_called
             && method != "server/discover"
         {
             return Err(RpcError::new(INVALID_REQUEST, "call server/discover first"));
         }
         match field("logLevel") {
-            None if self.is_active_for(request, Fault::LogWithoutOptIn) => Ok(Some(0)),
+            None if state.is_active_for(request, Fault::LogWithoutOptIn) => Ok(Some(0)),
             None => Ok(None),
             Some(level) => match level.as_str().and_then(severity) {
                 Some(from) => Ok(Some(from)),
-                None if self.is_active_for(request, Fault::LogLevelUnchecked) => Ok(None),
+                None if state.is_active_for(request, Fault::LogLevelUnchecked) => Ok(None),
                 None => Err(invalid_params(format!("{PREFIX}logLevel must be a log level"))),
             },
         }
     }
 
-    /// Whether this prompt needs a retry, which a server may require even without requesting input.
-    fn requires_retry(&self, request: &Request, params: &Object) -> bool {
-        let to_object =
-            self.is_active_for(request, Fault::Awkward) || self.is_active_for(request, Fault::InterimCaching);
-        let first = params.get("name").is_some_and(|name| name == "briefing") && !params.contains_key("requestState");
-        request.revision.is_modern() && to_object && first
-    }
-
-    /// Turns a result into an `input_required` one.
-    fn make_input_required(&self, request: &Request, result: &mut Object) {
-        result.retain(|name, _| name == "_meta");
-        result.insert("resultType".to_owned(), json!("input_required"));
-        result.insert("requestState".to_owned(), json!("briefing-1"));
-        if self.is_active_for(request, Fault::InterimCaching) {
-            add_caching(result, request.revision, "public");
-        }
-    }
-
-    /// Adds the members that every result of 2026-07-28 has.
-    pub(super) fn mark_modern(&self, result: &mut Object) {
-        result.entry("resultType").or_insert_with(|| json!("complete"));
-        if let Some(info) = identity::server_info(Revision::V2026_07_28, self.faults)
-            && let Value::Object(meta) = result.entry("_meta").or_insert_with(|| json!({}))
-        {
-            meta.insert(format!("{PREFIX}serverInfo"), info);
-        }
-    }
-
-    fn initialize(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
+    fn initialize(
+        &mut self,
+        state: &mut ConnectionState<'_>,
+        request: &Request,
+        params: &Object,
+    ) -> Result<Object, NoResult> {
         let client = params.get("capabilities").and_then(Value::as_object);
         let (Some(version), Some(client), Some(Value::Object(_))) =
             (params.get("protocolVersion").and_then(Value::as_str), client, params.get("clientInfo"))
@@ -260,75 +247,151 @@ impl Connection<'_> {
         };
         let revision = request.revision;
         let known = revision.name() == version;
-        if !known && self.is_enabled(Fault::UnknownVersionRejected) {
+        if !known && state.is_enabled(Fault::UnknownVersionRejected) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
-        if version == Revision::V2026_07_28.name() && self.is_enabled(Fault::InitializeErrorWithoutVersions) {
+        if version == Revision::V2026_07_28.name() && state.is_enabled(Fault::InitializeErrorWithoutVersions) {
             return Err(invalid_params("initialize is not supported").into());
         }
-        if version == Revision::V2026_07_28.name() && self.is_enabled(Fault::Awkward) {
+        if version == Revision::V2026_07_28.name() && state.is_enabled(Fault::Awkward) {
             let supported = [Revision::V2026_07_28.name(), Revision::V2025_11_25.name()];
             let error = RpcError::new(UNSUPPORTED_VERSION, "2026-07-28 does not use initialize");
             return Err(error.with_data(json!({"supported": supported, "requested": version})).into());
         }
-        if version == Revision::V2025_11_25.name() && self.is_enabled(Fault::UnusableVersionListed) {
+        if version == Revision::V2025_11_25.name() && state.is_enabled(Fault::UnusableVersionListed) {
             return Err(invalid_params("Unsupported protocol version").into());
         }
         let echoes = if version == Revision::V2026_07_28.name() {
-            self.is_enabled(Fault::InitializeModern)
+            state.is_enabled(Fault::InitializeModern)
         } else {
-            self.is_enabled(Fault::UnknownVersionEchoed)
+            let older = version < revision.name() && state.is_enabled(Fault::OlderVersionEchoed);
+            older || state.is_enabled(Fault::UnknownVersionEchoed)
         };
-        let agreed = if !known && echoes { version } else { revision.name() };
-        let result = identity::initialize(agreed, revision, self.faults);
+        let agreed = match (known, echoes) {
+            (false, true) => version,
+            (false, false) if state.is_enabled(Fault::MadeUpVersionOffered) => "2025-01-01",
+            _ => revision.name(),
+        };
+        let result = identity::initialize(agreed, revision, state.faults);
         let client = client.clone();
         let may_ask = |name: &str| client.contains_key(name);
-        if self.is_active_for(request, Fault::EarlyRequest) {
+        if state.is_active_for(request, Fault::EarlyRequest) {
             let method = if !may_ask("roots") && may_ask("sampling") { "sampling/createMessage" } else { "roots/list" };
             let params = (method != "roots/list").then(sampling_params);
-            self.after_response.push(json!({"jsonrpc": "2.0", "id": "early", "method": method}));
-            if let (Some(params), Some(message)) = (params, self.after_response.last_mut()) {
+            state.after_response.push(json!({"jsonrpc": "2.0", "id": "early", "method": method}));
+            if let (Some(params), Some(message)) = (params, state.after_response.last_mut()) {
                 message["params"] = params;
             }
         }
         let informed = severity("info").unwrap_or_default();
-        self.tool_cache = None;
-        self.session = Some(Session { revision, client, min_log_severity: informed, grown: false, initialized: false });
+        self.tools.forget_list();
+        state.session =
+            Some(Session { revision, client, min_log_severity: informed, grown: false, initialized: false });
         Ok(result)
     }
 
-    fn ping(&self, request: &Request) -> Result<Object, NoResult> {
-        if self.is_active_for(request, Fault::PingRejected) {
-            return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: ping").into());
-        }
-        let interception = self.session.as_ref().is_some_and(|session| !session.initialized);
-        if interception && self.is_active_for(request, Fault::EarlyPingRejected) {
-            return Err(RpcError::new(INVALID_REQUEST, "send notifications/initialized first").into());
-        }
-        if self.is_active_for(request, Fault::PingNotEmpty) {
-            return Ok(object(json!({"pong": true})));
-        }
-        Ok(Object::new())
-    }
-
-    fn set_level(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
-        let lax = self.is_active_for(request, Fault::SetLevelUnchecked);
-        let level = params.get("level").and_then(Value::as_str).and_then(severity);
-        let (Some(level), Some(session)) = (level, &mut self.session) else {
-            if lax {
-                return Ok(Object::new());
-            }
-            return Err(invalid_params("level must be a log level").into());
-        };
-        session.min_log_severity = level;
-        Ok(Object::new())
+    fn tool_request<'r, 'a>(
+        &'r mut self,
+        state: &'r mut ConnectionState<'a>,
+        request: &'r Request,
+    ) -> ToolRequest<'r, 'a> {
+        let Self { tools, tasks, subscriptions, .. } = self;
+        ToolRequest { state, tools, tasks, subscriptions, request }
     }
 }
 
-/// Adds caching hints, if the revision has them.
-pub(super) fn add_caching(result: &mut Object, revision: Revision, scope: &str) {
-    if revision.is_modern() {
-        result.insert("ttlMs".to_owned(), json!(60_000));
-        result.insert("cacheScope".to_owned(), json!(scope));
+/// The method name, normalized if a fault ignores letter case.
+fn canonical_method<'r>(state: &ConnectionState<'_>, request: &'r Request) -> &'r str {
+    METHODS
+        .iter()
+        .find(|known| known.eq_ignore_ascii_case(&request.method))
+        .filter(|_| state.is_active_for(request, Fault::MethodCaseFolded))
+        .map_or(request.method.as_str(), |known| *known)
+}
+
+fn unknown_method(state: &ConnectionState<'_>, request: &Request) -> Result<Object, NoResult> {
+    let method = request.method.as_str();
+    let known_elsewhere = METHODS.iter().any(|known| known.eq_ignore_ascii_case(method));
+    if method.starts_with("rpc.") {
+        if state.is_active_for(request, Fault::RpcMethodSucceeds) {
+            return Ok(Object::new());
+        }
+    } else if !known_elsewhere {
+        if state.is_active_for(request, Fault::UnknownMethodSucceeds) {
+            return Ok(Object::new());
+        }
+        if state.is_active_for(request, Fault::UnknownMethodInvalidParams) {
+            return Err(invalid_params("Invalid params").into());
+        }
+        if state.is_active_for(request, Fault::ReservedCode) {
+            return Err(RpcError::new(-32_050, "Unknown method").into());
+        }
+        if state.is_active_for(request, Fault::LegacyCode) {
+            return Err(RpcError::new(-32_001, "Unknown method").into());
+        }
     }
+    Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", quoted(method))).into())
+}
+
+/// Faults that reject unknown keys.
+fn reject_unknown_keys(state: &ConnectionState<'_>, request: &Request, meta: &Object) -> Result<(), RpcError> {
+    const RESERVED: &[&str] = &["protocolVersion", "clientInfo", "clientCapabilities", "logLevel", "related-task"];
+    const PLAIN: &[&str] = &["progressToken", "traceparent", "tracestate", "baggage"];
+    for key in meta.keys() {
+        match key.strip_prefix(PREFIX) {
+            Some(name) if RESERVED.contains(&name) => {}
+            Some(_) if state.is_active_for(request, Fault::ReservedMetaCrash) => {
+                return Err(RpcError::new(INTERNAL_ERROR, "Internal error"));
+            }
+            None if !PLAIN.contains(&key.as_str()) && state.is_active_for(request, Fault::UnknownMetaRejected) => {
+                return Err(invalid_params("Unknown key in _meta"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether this prompt needs a retry, which a server may require even without requesting input.
+fn requires_retry(state: &ConnectionState<'_>, request: &Request, params: &Object) -> bool {
+    let to_object = state.is_active_for(request, Fault::Awkward) || state.is_active_for(request, Fault::InterimCaching);
+    let first = params.get("name").is_some_and(|name| name == "briefing") && !params.contains_key("requestState");
+    request.revision.is_modern() && to_object && first
+}
+
+/// Turns a result into an `input_required` one.
+fn make_input_required(state: &ConnectionState<'_>, request: &Request, result: &mut Object) {
+    result.retain(|name, _| name == "_meta");
+    result.insert("resultType".to_owned(), json!("input_required"));
+    result.insert("requestState".to_owned(), json!("briefing-1"));
+    if state.is_active_for(request, Fault::InterimCaching) {
+        add_caching(result, request.revision, "public");
+    }
+}
+
+fn ping(state: &ConnectionState<'_>, request: &Request) -> Result<Object, NoResult> {
+    if state.is_active_for(request, Fault::PingRejected) {
+        return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: ping").into());
+    }
+    let interception = state.session.as_ref().is_some_and(|session| !session.initialized);
+    if interception && state.is_active_for(request, Fault::EarlyPingRejected) {
+        return Err(RpcError::new(INVALID_REQUEST, "send notifications/initialized first").into());
+    }
+    if state.is_active_for(request, Fault::PingNotEmpty) {
+        return Ok(object(json!({"pong": true})));
+    }
+    Ok(Object::new())
+}
+
+fn set_level(state: &mut ConnectionState<'_>, request: &Request, params: &Object) -> Result<Object, NoResult> {
+    let lax = state.is_active_for(request, Fault::SetLevelUnchecked);
+    let level = params.get("level").and_then(Value::as_str).and_then(severity);
+    let (Some(level), Some(session)) = (level, &mut state.session) else {
+        if lax {
+            return Ok(Object::new());
+        }
+        return Err(invalid_params("level must be a log level").into());
+    };
+    session.min_log_severity = level;
+    Ok(Object::new())
 }

@@ -5,24 +5,32 @@
 //! an error in that code would hide itself.
 //!
 //! The path of a message: [`serve`] splits lines, `connection` classifies and answers messages, the modules
-//! of the methods produce results, `injection` applies faults to them, and the line is written.
+//! of the methods produce results, `injection` applies faults to them, and the line is written. A test of the fuzzer
+//! intercepts this path, by `interception`.
 
 mod call;
 mod client_request;
+mod client_request_params;
+mod client_response;
 mod complex_tool;
 mod connection;
+mod connection_state;
 mod content;
-mod evaluation;
 mod fault;
+#[cfg(feature = "http")]
 mod http;
 mod identity;
 mod incoming;
 mod injection;
 mod input_required;
+mod interception;
+mod latency;
 mod message;
 mod method;
 mod outgoing;
 mod pagination;
+mod particular_tool;
+mod pending_call;
 mod primitive_method;
 mod prompt;
 mod request;
@@ -34,18 +42,24 @@ mod task;
 mod task_method;
 mod tool;
 mod tool_method;
+mod user;
+mod variant;
 
-#[cfg(test)]
 #[cfg(test)]
 mod tests;
 
 #[doc(hidden)]
-pub use evaluation::EvaluationFault;
+pub use fault::HttpFault;
 pub use fault::{Fault, FaultSet, UnknownFault};
+#[cfg(feature = "http")]
 #[doc(hidden)]
-pub use http::{HttpFault, serve_http, serve_http_protected};
+pub use http::{binds_every_address, serve_http, serve_http_intercepted, serve_http_protected};
+#[doc(hidden)]
+pub use interception::{Interception, Interceptor, InterceptorFactory};
 #[doc(hidden)]
 pub use revision::Revision;
-pub use server::{Crash, serve};
 #[doc(hidden)]
-pub use server::{ignores_sigterm, stderr_noise};
+pub use server::Crash;
+pub use server::serve;
+#[doc(hidden)]
+pub use server::{ignores_sigterm, ignores_sigterm_before_eof, serve_intercepted, stderr_noise};

@@ -4,14 +4,14 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, Output};
+use super::connection_state::{ConnectionState, Output};
 use super::fault::Fault;
 use super::injection::envelope::{self, Outgoing};
 use super::injection::serialization;
 use super::message::{RpcError, object};
 use super::revision::Revision;
 
-impl Connection<'_> {
+impl ConnectionState<'_> {
     /// Sends an error that answers no valid request.
     pub(super) fn reject(&mut self, id: Option<&Value>, error: RpcError) {
         let revision = self.revision();
@@ -24,15 +24,15 @@ impl Connection<'_> {
 
     /// Sends a response, or delays it if a fault confuses concurrent requests.
     pub(super) fn respond(&mut self, mut message: Value, method: &str, revision: Revision) {
-        self.evaluation.inject_into_message(&mut message);
-        if let Some(delay) = self.evaluation.take_delay() {
+        self.interceptor.change_message(&mut message);
+        if let Some(delay) = self.interceptor.take_delay() {
             self.output.push(Output::Delay(delay));
         }
         let opens = self.opens(method);
         let outgoing = Outgoing { revision, opens, ..self.outgoing(message, Some(method)) };
         let calls = method == "tools/call";
         let swaps = if calls { Fault::CallsSwapped } else { Fault::SwappedIds };
-        let exchanges = self.is_enabled(swaps) || calls && self.evaluation.swaps_responses();
+        let exchanges = self.is_enabled(swaps) || calls && self.interceptor.swaps_responses();
         let confuses = exchanges || self.is_enabled(Fault::IdKindsConfused);
         if !confuses || opens || self.batch.is_some() {
             self.emit(outgoing);
@@ -47,7 +47,7 @@ impl Connection<'_> {
         // Ids of different types are another fault.
         let same_kind = earlier.message["id"].is_string() == later.message["id"].is_string();
         if exchanges && alike && same_kind {
-            self.evaluation.clear_swap();
+            self.interceptor.end_swap();
             let id = earlier.message["id"].take();
             earlier.message["id"] = later.message["id"].take();
             later.message["id"] = id;
@@ -81,11 +81,6 @@ impl Connection<'_> {
         id
     }
 
-    /// Whether a request opens the connection: `initialize`, or `server/discover` as the first request.
-    pub(super) fn opens(&self, method: &str) -> bool {
-        method == "initialize" || method == "server/discover" && !self.history.has_responded
-    }
-
     pub(super) fn outgoing(&self, message: Value, response_to: Option<&str>) -> Outgoing {
         Outgoing {
             message,
@@ -107,14 +102,22 @@ impl Connection<'_> {
         }
     }
 
-    pub(super) fn write(&mut self, outgoing: &Outgoing) {
+    /// Sends the response that is delayed, if there is one.
+    pub(super) fn flush_delayed_response(&mut self) {
+        if let Some(delayed) = self.delayed_response.take() {
+            self.interceptor.end_swap();
+            self.write(&delayed);
+        }
+    }
+
+    fn write(&mut self, outgoing: &Outgoing) {
         let mut outgoing = outgoing.clone();
         envelope::inject(&mut outgoing, self.faults);
-        let mut bytes = serialization::line(&outgoing, !self.history.has_responded, self.faults);
+        let mut bytes = serialization::line(&outgoing, !self.has_responded, self.faults);
         if outgoing.response_to.is_some() {
-            self.evaluation.inject_into_bytes(&mut bytes);
+            self.interceptor.change_bytes(&mut bytes);
         }
-        self.history.has_responded |= outgoing.response_to.is_some();
+        self.has_responded |= outgoing.response_to.is_some();
         self.output.push(Output::Bytes(bytes));
     }
 }

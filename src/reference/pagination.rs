@@ -178,6 +178,14 @@ fn position_of_unissued_cursor(
     }
 }
 
+/// Adds caching hints, if the revision has them.
+pub(super) fn add_caching(result: &mut Object, revision: Revision, scope: &str) {
+    if revision.is_modern() {
+        result.insert("ttlMs".to_owned(), json!(60_000));
+        result.insert("cacheScope".to_owned(), json!(scope));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,17 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, NoResult, Output, Request};
+use super::connection::Connection;
+use super::connection_state::{NoResult, Output, Request};
 use super::fault::Fault;
 use super::injection::serialization;
+use super::injection::silence::is_unanswered;
 use super::message::{INTERNAL_ERROR, INVALID_REQUEST, Object, RpcError, notification, response};
 use super::revision::Revision;
+
+/// Every which request exceeds the rate limit with [`Fault::RateLimitError`], and the code of the error.
+const RATE_LIMIT: u64 = 8;
+const RATE_LIMIT_EXCEEDED: i64 = -32_000;
 
 impl Connection<'_> {
     /// The revision that applies to a request: that of its own metadata, or else that of the session.
@@ -21,14 +27,15 @@ impl Connection<'_> {
         };
         let version = params.and_then(|params| params.get("protocolVersion"));
         match (method, version.and_then(Value::as_str)) {
+            _ if self.state.pinned_to_handshake => Revision::V2025_11_25,
             _ if meta.is_some_and(is_marked) => Revision::V2026_07_28,
             ("initialize", Some(version)) => {
                 let known = Revision::ALL.iter().any(|revision| revision.name() == version);
-                if !known && self.is_enabled(Fault::FallbackOldest) {
+                if !known && self.state.is_enabled(Fault::FallbackOldest) {
                     return Revision::V2024_11_05;
                 }
                 let declares_nothing = params.and_then(|params| params.get("capabilities")) == Some(&json!({}));
-                if declares_nothing && self.is_enabled(Fault::VersionDependsOnCapabilities) {
+                if declares_nothing && self.state.is_enabled(Fault::VersionDependsOnCapabilities) {
                     let asked = Revision::by_handshake(version);
                     let other = [Revision::V2024_11_05, Revision::V2025_03_26];
                     return if asked == other[0] { other[1] } else { other[0] };
@@ -37,8 +44,8 @@ impl Connection<'_> {
             }
             // A client may send ping before the handshake, when there is no revision yet.
             ("initialize", None) => Revision::V2025_11_25,
-            ("ping", _) if self.session.is_none() => Revision::V2025_11_25,
-            _ => self.revision(),
+            ("ping", _) if self.state.session.is_none() => Revision::V2025_11_25,
+            _ => self.state.revision(),
         }
     }
 
@@ -47,32 +54,43 @@ impl Connection<'_> {
         if self.handle_by_fault(request) {
             return;
         }
-        let used = self.history.used_ids.contains(&request.id);
-        if self.faults.is_active(Fault::ReusedIdRejected, request.revision) && !used {
-            self.history.used_ids.push(request.id.clone());
+        let used = self.used_ids.contains(&request.id);
+        let remembers = [Fault::ReusedIdRejected, Fault::CancellationWedges];
+        if remembers.iter().any(|fault| self.state.faults.is_active(*fault, request.revision)) && !used {
+            self.used_ids.push(request.id.clone());
         }
         let refused_id = request.id.is_string()
-            && self.faults.is_active(Fault::StringIdRejected, request.revision)
-            && !self.opens(&request.method)
-            || used;
-        let result = if refused_id || self.batch.is_some() && request.method == "initialize" {
+            && self.state.faults.is_active(Fault::StringIdRejected, request.revision)
+            && !self.state.opens(&request.method)
+            || used && self.state.faults.is_active(Fault::ReusedIdRejected, request.revision);
+        let result = if refused_id || self.state.batch.is_some() && request.method == "initialize" {
             Err(RpcError::new(INVALID_REQUEST, "Invalid request").into())
+        } else if let Some(error) =
+            self.state.user.reject(&request.method, request.params.as_ref(), request.revision, self.state.faults)
+        {
+            Err(error.into())
         } else {
-            self.serve(request)
+            self.methods.serve(&mut self.state, request).map(|mut result| {
+                self.state.user.restrict(&request.method, &mut result, self.state.faults);
+                result
+            })
         };
         let message = match result {
             Ok(_) if self.returns_array(request) => {
                 json!({"jsonrpc": "2.0", "id": request.id, "result": []})
             }
+            Ok(_) if request.method == "resources/templates/list" && self.state.is_enabled(Fault::ResultNull) => {
+                json!({"jsonrpc": "2.0", "id": request.id, "result": null})
+            }
             Ok(result) => response(&request.id, result),
             Err(NoResult::Error(error)) => error.into_message(Some(&request.id), false),
             Err(NoResult::Deferred) => return,
             Err(NoResult::Frozen) => {
-                self.output.push(Output::Freeze);
+                self.state.output.push(Output::Freeze);
                 return;
             }
             Err(NoResult::Crashed) => {
-                self.output.push(Output::Crash);
+                self.state.output.push(Output::Crash);
                 return;
             }
             Err(NoResult::Closed) => {
@@ -80,18 +98,21 @@ impl Connection<'_> {
                 return;
             }
         };
-        self.respond(message, &request.method, request.revision);
-        if self.is_enabled(Fault::LateCancelCrash) {
-            self.history.answered_ids.push(request.id.clone());
+        self.state.respond(message, &request.method, request.revision);
+        if self.state.is_enabled(Fault::LateCancelCrash) {
+            self.answered_ids.push(request.id.clone());
         }
-        for message in std::mem::take(&mut self.after_response) {
-            self.send(message, request.revision);
+        for message in std::mem::take(&mut self.state.after_response) {
+            self.state.send(message, request.revision);
         }
-        if self.is_enabled(Fault::Floods) {
+        if request.method == "ping" && !self.holds_output {
+            self.methods.time_out(&mut self.state);
+        }
+        if self.state.is_enabled(Fault::Floods) {
             let params = json!({"level": "info", "data": "There is more where this came from."});
             let mut line = notification("notifications/message", &params).to_string().into_bytes();
             line.push(b'\n');
-            self.output.push(Output::Flood(line));
+            self.state.output.push(Output::Flood(line));
         }
     }
 
@@ -102,7 +123,7 @@ impl Connection<'_> {
             let params = request.params.as_ref().and_then(Value::as_object);
             params.is_some_and(|params| params.keys().any(|key| key != "cursor" && key != "_meta"))
         };
-        self.faults.is_active(Fault::ResultArray, request.revision)
+        self.state.faults.is_active(Fault::ResultArray, request.revision)
             && match request.method.as_str() {
                 "ping" => true,
                 "tools/list" => request.revision.is_modern() && unusual(),
@@ -114,32 +135,58 @@ impl Connection<'_> {
     fn handle_by_fault(&mut self, request: &Request) -> bool {
         let (id, lists) = (&request.id, request.method == "tools/list");
         let ignored = [(Fault::EmptyIdIgnored, id == &json!("")), (Fault::ZeroIdIgnored, id == &json!(0))];
-        if ignored.into_iter().any(|(fault, applies)| applies && self.is_enabled(fault)) {
-            return !self.opens(&request.method);
+        if ignored.into_iter().any(|(fault, applies)| applies && self.state.is_enabled(fault)) {
+            return !self.state.opens(&request.method);
         }
-        let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
-        if self.input_requested && !retries && self.is_enabled(Fault::MrtrBlocksOtherRequests) {
+        let opens = self.state.opens(&request.method);
+        if is_unanswered(&request.method, opens, |fault| self.state.is_active_for(request, fault)) {
             return true;
         }
+        let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());
+        if self.state.input_requested && !retries && self.state.is_enabled(Fault::MrtrBlocksOtherRequests) {
+            return true;
+        }
+        let is_blocked = request.method == "ping" && self.methods.awaits_client();
+        if is_blocked && self.state.is_active_for(request, Fault::WaitsForClient) {
+            return true;
+        }
+        if !opens {
+            self.state.requests_since_opening += 1;
+        }
+        let exceeds_rate_limit = !opens && self.state.requests_since_opening.is_multiple_of(RATE_LIMIT);
         let bytes = |text: Value| Output::Bytes(format!("{text}\n").into_bytes());
-        let output = if self.is_enabled(Fault::AnswersGarbage) {
+        let output = if self.state.is_enabled(Fault::AnswersGarbage) {
             Output::Bytes(b"{]\xff\x00 not a message >>\n".to_vec())
-        } else if self.is_enabled(Fault::AnswersEmptyObject) {
+        } else if self.state.is_enabled(Fault::AnswersEmptyObject)
+            || !opens && self.state.is_enabled(Fault::EmptyAfterOpening)
+        {
             bytes(response(id, Object::new()))
-        } else if self.is_enabled(Fault::AnswersSameError) {
+        } else if self.state.is_enabled(Fault::AnswersSameError)
+            || !opens && self.state.is_enabled(Fault::ErrorsAfterOpening)
+        {
             bytes(RpcError::new(INTERNAL_ERROR, "Internal error").into_message(Some(id), false))
-        } else if self.is_enabled(Fault::HugeLine) && lists {
+        } else if exceeds_rate_limit && self.state.is_enabled(Fault::RateLimitError) {
+            let error = RpcError::new(RATE_LIMIT_EXCEEDED, "Rate limit exceeded, try again later");
+            bytes(error.into_message(Some(id), false))
+        } else if self.state.is_enabled(Fault::HugeLine) && lists {
             let (begin, end) = serialization::huge(id);
             Output::Huge { begin, end }
-        } else if self.is_enabled(Fault::DeepNesting) && lists {
+        } else if self.state.is_enabled(Fault::DeepNesting) && lists {
             Output::Bytes(serialization::nested(id))
-        } else if self.is_enabled(Fault::DiesOnCall) && request.method == "tools/call" {
+        } else if self.state.is_enabled(Fault::DiesOnCall) && request.method == "tools/call"
+            || self.state.is_enabled(Fault::LongToolNameCrash) && has_long_tool_name(request)
+        {
             self.closed = true;
             return true;
         } else {
             return false;
         };
-        self.output.push(output);
+        self.state.output.push(output);
         true
     }
+}
+
+fn has_long_tool_name(request: &Request) -> bool {
+    let name = request.params.as_ref().and_then(|params| params.get("name")?.as_str());
+    request.method == "tools/call" && name.is_some_and(|name| name.len() > 255)
 }

@@ -69,6 +69,11 @@ pub(super) fn templates(revision: Revision) -> Vec<Value> {
     vec![template]
 }
 
+/// Whether only the template covers a resource.
+pub(super) fn is_listed_by_template_only(uri: &str) -> bool {
+    uri.starts_with(NUMBERS) && !RESOURCES.iter().any(|(_, _, listed, _)| *listed == uri)
+}
+
 /// The contents of a resource, if it exists.
 pub(super) fn contents(uri: &str) -> Option<Object> {
     let value = match uri {

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::connection::{Connection, Output};
+use super::connection::Connection;
+use super::connection_state::Output;
 use super::fault::{Fault, FaultSet};
+use super::interception::{self, Interceptor};
+use super::latency::LateOutputs;
 
 /// The delay before the first byte of a slow server.
 const SLOW_START_DELAY: Duration = Duration::from_millis(500);
@@ -15,7 +18,7 @@ const BYTES_WITHOUT_NEWLINE: usize = 8 << 20;
 /// The size of the message of [`Fault::HugeLine`].
 const HUGE_MESSAGE_BYTES: usize = 100 << 20;
 
-/// The error of a server that a fault crashes: its process exits as if it had panicked.
+/// The error of a server that an interceptor crashes: its process exits as if it had panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("index out of bounds: the len is 3 but the index is 57")]
 pub struct Crash;
@@ -27,8 +30,7 @@ pub struct Crash;
 ///
 /// # Errors
 ///
-/// Fails when the reader or the writer fails, for example because the client has gone away. A fault that
-/// crashes the server returns an error that contains [`Crash`].
+/// Fails when the reader or the writer fails, for example because the client has gone away.
 ///
 /// # Examples
 ///
@@ -43,27 +45,46 @@ pub struct Crash;
 /// # })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub async fn serve<R, W>(mut reader: R, mut writer: W, faults: &FaultSet) -> io::Result<()>
+pub async fn serve<R, W>(reader: R, writer: W, faults: &FaultSet) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut connection = Connection::new(faults);
+    serve_intercepted(reader, writer, faults, interception::none()).await
+}
+
+/// Like [`serve`], with an interceptor.
+///
+/// # Errors
+/// As for [`serve`].
+pub async fn serve_intercepted<R, W>(
+    mut reader: R,
+    mut writer: W,
+    faults: &FaultSet,
+    interceptor: Box<dyn Interceptor>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let mut connection = Connection::new(faults, interceptor);
     let mut lines = Lines::default();
     let mut flood: Option<Vec<u8>> = None;
     let mut slow = faults.contains(Fault::SlowStart);
+    let mut late = LateOutputs::default();
     if faults.contains(Fault::NoNewline) {
         repeat(&mut writer, BYTES_WITHOUT_NEWLINE).await?;
         writer.flush().await?;
     }
     loop {
         while let Some(line) = lines.next() {
+            connection.holds_output = late.due().is_some();
             let outputs = connection.receive(&line);
             if slow && !outputs.is_empty() {
                 tokio::time::sleep(SLOW_START_DELAY).await;
                 slow = false;
             }
-            for output in outputs {
+            for output in late.hold(&line, outputs, faults) {
                 match output {
                     Output::Bytes(bytes) => writer.write_all(&bytes).await?,
                     Output::Huge { begin, end } => {
@@ -101,22 +122,52 @@ where
             writer.write_all(notifications).await?;
             continue;
         }
-        let read = if connection.has_delayed_responses() {
-            let Ok(read) = tokio::time::timeout(connection.hold_timeout(), lines.fill(&mut reader)).await else {
-                write_all(&mut writer, connection.flush_delayed()).await?;
-                continue;
-            };
-            read?
-        } else {
-            lines.fill(&mut reader).await?
+        let Some(read) = read_more(&mut lines, &mut reader, &mut writer, &mut connection, &mut late).await? else {
+            continue;
         };
         if read == 0 {
             break;
         }
     }
-    let mut last = lines.rest().map(|line| connection.receive(&line)).unwrap_or_default();
-    last.extend(connection.flush_delayed());
-    write_all(&mut writer, last).await?;
+    let last = lines.rest();
+    serve_end_of_input(last.as_deref(), &mut connection, &mut writer, faults).await
+}
+
+/// Reads more input, and returns the number of bytes; or writes delayed outputs that are due before, and returns none.
+async fn read_more<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
+    lines: &mut Lines,
+    reader: &mut R,
+    writer: &mut W,
+    connection: &mut Connection<'_>,
+    late: &mut LateOutputs,
+) -> io::Result<Option<usize>> {
+    if let Some(due) = late.due() {
+        let Ok(read) = tokio::time::timeout_at(due, lines.fill(reader)).await else {
+            write_all(writer, late.take_due()).await?;
+            return Ok(None);
+        };
+        return read.map(Some);
+    }
+    if connection.has_delayed_responses() {
+        let Ok(read) = tokio::time::timeout(connection.hold_timeout(), lines.fill(reader)).await else {
+            write_all(writer, connection.flush_delayed()).await?;
+            return Ok(None);
+        };
+        return read.map(Some);
+    }
+    lines.fill(reader).await.map(Some)
+}
+
+/// Serves the last line, if it had no line ending, and writes what was delayed.
+async fn serve_end_of_input<W: AsyncWrite + Unpin>(
+    last: Option<&[u8]>,
+    connection: &mut Connection<'_>,
+    writer: &mut W,
+    faults: &FaultSet,
+) -> io::Result<()> {
+    let mut outputs = last.map(|line| connection.receive(line)).unwrap_or_default();
+    outputs.extend(connection.flush_delayed());
+    write_all(writer, outputs).await?;
     if faults.contains(Fault::IgnoresEof) || ignores_sigterm(faults) {
         std::future::pending::<()>().await;
     }
@@ -127,6 +178,12 @@ where
 #[must_use]
 pub fn ignores_sigterm(faults: &FaultSet) -> bool {
     faults.contains(Fault::IgnoresSigterm)
+}
+
+/// Whether a process with these faults ignores SIGTERM as long as its input is open.
+#[must_use]
+pub fn ignores_sigterm_before_eof(faults: &FaultSet) -> bool {
+    ignores_sigterm(faults) || faults.contains(Fault::SigtermWaitsForEof)
 }
 
 /// What a process with these faults writes to its standard error: one megabyte, or nothing.

@@ -5,11 +5,12 @@
 
 use serde_json::{Value, json};
 
-use super::connection::{Connection, NoResult, Request};
+use super::connection_state::{ConnectionState, NoResult, Request};
 use super::fault::Fault;
 use super::message::{INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, invalid_params, notification, object};
 use super::resource;
 use super::revision::Revision;
+use super::task_method::Tasks;
 
 const ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -22,120 +23,138 @@ const LISTS: [(&str, &str); 3] = [
 
 /// A subscription and its accepted filter.
 #[derive(Debug)]
-pub(super) struct Subscription {
+struct Subscription {
     id: Value,
     granted: Object,
     /// Whether it was cancelled; only a fault keeps it after that.
     cancelled: bool,
 }
 
-impl Connection<'_> {
+/// The subscriptions of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    open: Vec<Subscription>,
+    /// Whether the lists have an extra item for subscribers.
+    grown: bool,
+    /// Whether the client has ended a subscription to a resource, which earlier revisions have.
+    pub(super) has_unsubscribed: bool,
+}
+
+impl Subscriptions {
     /// Opens a subscription. It ends at once if nothing of the filter is accepted.
-    pub(super) fn listen(&mut self, request: &Request, params: &Object) -> Result<Object, NoResult> {
-        if self.is_active_for(request, Fault::ListenRejected) {
+    pub(super) fn listen(
+        &mut self,
+        state: &mut ConnectionState<'_>,
+        tasks: &mut Tasks,
+        request: &Request,
+        params: &Object,
+    ) -> Result<Object, NoResult> {
+        if state.is_active_for(request, Fault::ListenRejected) {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: subscriptions/listen").into());
         }
-        if !self.subscriptions.is_empty() && self.is_active_for(request, Fault::ListenOnlyOne) {
+        if !self.open.is_empty() && state.is_active_for(request, Fault::ListenOnlyOne) {
             return Err(RpcError::new(INVALID_REQUEST, "There already is a subscription").into());
         }
         let filter = match params.get("notifications") {
             Some(Value::Object(filter)) => filter.clone(),
-            _ if self.is_active_for(request, Fault::ListenFilterUnchecked) => Object::new(),
+            _ if state.is_active_for(request, Fault::ListenFilterUnchecked) => Object::new(),
             _ => return Err(invalid_params("notifications must be an object").into()),
         };
         let mut granted = granted(&filter);
-        let tasks = self.listen_to_tasks(request, params)?;
+        let tasks = tasks.listen(state, request, params)?;
         if !tasks.is_empty() {
             granted.insert("taskIds".to_owned(), json!(tasks));
         }
         let mut notifications = json!(granted);
-        if self.is_active_for(request, Fault::ListenGrantsMore) {
+        if state.is_active_for(request, Fault::ListenGrantsMore) {
             notifications = json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
         }
-        if self.is_active_for(request, Fault::ListenGrantString) {
+        if state.is_active_for(request, Fault::ListenGrantString) {
             notifications = json!("all");
         }
         let meta = json!({ID: request.id});
-        if self.is_active_for(request, Fault::ListenUpdateFirst) {
+        if state.is_active_for(request, Fault::ListenUpdateFirst) {
             let params = json!({"_meta": meta, "uri": resource::NOTES});
-            self.send(notification("notifications/resources/updated", &params), request.revision);
+            state.send(notification("notifications/resources/updated", &params), request.revision);
         }
         let params = json!({"_meta": meta, "notifications": notifications});
-        self.send(notification("notifications/subscriptions/acknowledged", &params), request.revision);
-        if self.is_active_for(request, Fault::ListenUnrequestedNotification)
+        if !state.is_active_for(request, Fault::ListenUnacknowledged) {
+            state.send(notification("notifications/subscriptions/acknowledged", &params), request.revision);
+        }
+        if state.is_active_for(request, Fault::ListenUnrequestedNotification)
             && !granted.contains_key("promptsListChanged")
         {
-            self.send(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
+            state.send(notification("notifications/prompts/list_changed", &json!({"_meta": meta})), request.revision);
         }
         if granted.is_empty() {
-            if self.is_active_for(request, Fault::ListenEndsAbruptly) {
+            if state.is_active_for(request, Fault::ListenEndsAbruptly) {
                 return Err(NoResult::Closed);
             }
-            let untagged = self.is_active_for(request, Fault::ListenResultWithoutSubscriptionId);
+            let untagged = state.is_active_for(request, Fault::ListenResultWithoutSubscriptionId);
             return Ok(if untagged { Object::new() } else { object(json!({"_meta": meta})) });
         }
-        self.subscriptions.push(Subscription { id: request.id.clone(), granted, cancelled: false });
+        self.open.push(Subscription { id: request.id.clone(), granted, cancelled: false });
         Err(NoResult::Deferred)
     }
 
     /// Ends the subscription of a request, if there is one.
-    pub(super) fn cancel_subscription(&mut self, id: &Value) {
-        let ignored = self.is_enabled(Fault::ListenCancelIgnored);
-        for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.id == *id) {
+    pub(super) fn cancel(&mut self, state: &ConnectionState<'_>, id: &Value) {
+        let ignored = state.is_enabled(Fault::ListenCancelIgnored);
+        for subscription in self.open.iter_mut().filter(|subscription| subscription.id == *id) {
             subscription.cancelled = true;
         }
-        self.subscriptions.retain(|subscription| !subscription.cancelled || ignored);
+        self.open.retain(|subscription| !subscription.cancelled || ignored);
     }
 
     /// Whether the lists have changed, and in 2026-07-28 the notes as well.
-    pub(super) fn has_grown(&self, revision: Revision) -> bool {
+    pub(super) fn has_grown(&self, state: &ConnectionState<'_>, revision: Revision) -> bool {
         if !revision.is_modern() {
-            return self.session.as_ref().is_some_and(|session| session.grown);
+            return state.session.as_ref().is_some_and(|session| session.grown);
         }
-        self.grown && self.subscriptions.iter().any(|subscription| !subscription.cancelled)
+        self.grown && self.open.iter().any(|subscription| !subscription.cancelled)
     }
 
     /// Changes the lists if there are subscribers, and notifies them.
-    pub(super) fn grow_for_subscribers(&mut self, request: &Request) -> bool {
-        self.grown = self.subscriptions.iter().any(|subscription| !subscription.cancelled);
+    pub(super) fn grow(&mut self, state: &mut ConnectionState<'_>, request: &Request) -> bool {
+        self.grown = self.open.iter().any(|subscription| !subscription.cancelled);
         let mut notifications = Vec::new();
-        for subscription in self.subscriptions.iter().filter(|_| self.grown) {
+        for subscription in self.open.iter().filter(|_| self.grown) {
             let granted = |member: &str| subscription.granted.contains_key(member);
             for (member, method) in LISTS.into_iter().filter(|(member, _)| granted(member)) {
                 let silent =
                     if member == "toolsListChanged" { Fault::ListenToolsSilent } else { Fault::ListenListsSilent };
-                if !self.is_active_for(request, silent) {
+                if !state.is_active_for(request, silent) {
                     notifications.push((method, subscription.id.clone(), None));
                 }
             }
             let watched = subscription.granted.get("resourceSubscriptions").and_then(Value::as_array);
             let notes = watched.is_some_and(|uris| uris.iter().any(|uri| uri == resource::NOTES));
-            if notes && !self.is_active_for(request, Fault::ListenUpdatesSilent) {
+            if notes && !state.is_active_for(request, Fault::ListenUpdatesSilent) {
                 notifications.push(("notifications/resources/updated", subscription.id.clone(), Some(resource::NOTES)));
             }
         }
         for (method, id, uri) in notifications {
             let mut params = json!({"_meta": {ID: id}});
-            if self.is_active_for(request, Fault::ListenWithoutSubscriptionId) {
+            if state.is_active_for(request, Fault::ListenWithoutSubscriptionId) {
                 params = json!({});
             }
             if let Some(uri) = uri {
                 params["uri"] = json!(uri);
             }
-            self.send(notification(method, &params), request.revision);
+            state.send(notification(method, &params), request.revision);
         }
         self.grown
     }
 
     /// Sends the notifications of a fault to cancelled subscriptions.
-    pub(super) fn notify_cancelled_subscriptions(&mut self, request: &Request) {
-        if !self.is_active_for(request, Fault::ListenCancelIgnored) {
+    pub(super) fn notify_cancelled(&self, state: &mut ConnectionState<'_>, request: &Request) {
+        if !state.is_active_for(request, Fault::ListenCancelIgnored) {
             return;
         }
-        let ids: Vec<Value> = self.subscriptions.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
+        let ids: Vec<Value> = self.open.iter().filter(|one| one.cancelled).map(|one| one.id.clone()).collect();
         for id in ids {
             let params = json!({"_meta": {ID: id}});
-            self.send(notification("notifications/tools/list_changed", &params), request.revision);
+            state.send(notification("notifications/tools/list_changed", &params), request.revision);
         }
     }
 }

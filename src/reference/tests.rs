@@ -9,8 +9,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::task::task_conversation;
-use super::connection::{Connection, Output};
+use super::connection::Connection;
+use super::connection_state::Output;
 use super::fault::{Fault, FaultSet};
+use super::interception;
 use super::pagination::cursor;
 use super::revision::Revision;
 use super::server::{ignores_sigterm, serve, stderr_noise};
@@ -130,8 +132,9 @@ impl Script {
     }
 
     fn ids_and_unknown_keys(&mut self) {
-        let ids = [json!("s"), json!(""), json!(0), json!(-7), json!(9_007_199_254_740_991_i64)];
-        for id in ids.into_iter().chain([json!("é"), json!(70), json!("70"), json!(70)]) {
+        let large = [json!(9_007_199_254_740_991_i64), json!(9_007_199_254_740_993_i64), Value::Null];
+        let ids = [json!("s"), json!(""), json!(0), json!(-7)].into_iter().chain(large);
+        for id in ids.chain([json!("é"), json!(70), json!("70"), json!(70)]) {
             let params = self.with_meta(json!({}), &json!({}));
             self.line(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}));
         }
@@ -150,6 +153,8 @@ impl Script {
         self.ask("resources/read", json!({"uri": "mock:///notes.txt"}));
         self.ask("resources/read", json!({"uri": "mock:///nowhere"}));
         self.ask("resources/read", json!({"uri": "mock:///pixels.png"}));
+        self.ask("resources/read", json!({"uri": "data:text/plain,x"}));
+        self.ask("resources/read", json!({"uri": "mock:///numbers/7"}));
         self.ask("resources/read", json!({"uri": "mock:///notes.txt/../../etc/passwd"}));
         self.ask("resources/subscribe", json!({"uri": "mock:///notes.txt"}));
         self.ask("resources/unsubscribe", json!({"uri": "mock:///notes.txt"}));
@@ -224,6 +229,7 @@ impl Script {
         self.call("weather", &json!({"city": "Oslo"}));
         self.call("count", &json!({"to": 3}));
         self.ask_with("tools/call", json!({"name": "count", "arguments": {"to": 2}}), &json!({}));
+        self.ask_with("tools/call", json!({"name": "count", "arguments": {"to": 2}}), &json!({"progressToken": 7}));
         self.call("log", &json!({}));
         let loud = json!({"io.modelcontextprotocol/logLevel": "debug"});
         if self.revision.is_modern() {
@@ -249,7 +255,8 @@ impl Script {
         ] {
             self.call(name, &arguments);
         }
-        for params in [json!({}), json!({"name": 5})] {
+        let long = "x".repeat(5_000);
+        for params in [json!({}), json!({"name": 5}), json!({"name": long})] {
             self.ask("tools/call", params);
         }
     }
@@ -266,6 +273,10 @@ impl Script {
         self.line(&json!({"jsonrpc": "1.0", "id": 904, "method": "tools/list", "params": params}));
         self.line(&json!({"jsonrpc": "2.0", "id": {}, "method": "tools/list", "params": params}));
         self.line(&json!({"jsonrpc": "2.0", "id": 905, "method": "tools/list", "params": []}));
+        self.line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled"}));
+        self.raw(br#"{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"\ud800"}}"#.to_vec());
+        self.raw(br#"{"jsonrpc":"2.0","id":"x-\ud800","method":"ping"}"#.to_vec());
+        self.raw([vec![b'['; 2_000], vec![b']'; 2_000]].concat());
         self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ".to_vec());
         self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"\xff\"}".to_vec());
         self.ask("tools/list", json!({}));
@@ -274,7 +285,7 @@ impl Script {
 
 /// The output for each line of a script, and the delayed responses at the end; evaluated lazily.
 fn outputs_by_line<'a>(script: &'a [Vec<u8>], faults: &'a FaultSet) -> impl Iterator<Item = Vec<Output>> {
-    let mut connection = Connection::new(faults);
+    let mut connection = Connection::new(faults, interception::none());
     let mut lines = script.iter().map(Some).chain([None]);
     std::iter::from_fn(move || match lines.next()? {
         Some(line) => Some(connection.receive(line)),
@@ -301,7 +312,7 @@ fn messages(revision: Revision) -> Vec<Value> {
 
 fn respond_once(line: &Value) -> Value {
     let faults = FaultSet::none();
-    let outputs = Connection::new(&faults).receive(line.to_string().as_bytes());
+    let outputs = Connection::new(&faults, interception::none()).receive(line.to_string().as_bytes());
     match outputs.as_slice() {
         [Output::Bytes(bytes)] => serde_json::from_slice(bytes).expect("the answer is JSON"),
         other => panic!("one answer, not {other:?}"),
@@ -312,11 +323,17 @@ fn respond_once(line: &Value) -> Value {
 const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
+    Fault::InputBeforeValidation,
     Fault::IgnoresEof,
     Fault::IgnoresSigterm,
     Fault::NoNewline,
+    Fault::RequestBeforeInitializeExits,
+    Fault::SigtermWaitsForEof,
     Fault::SlowStart,
     Fault::StderrNoise,
+    Fault::SlowAnswers,
+    Fault::SlowCalls,
+    Fault::SlowTool,
 ];
 
 #[test]
@@ -326,9 +343,15 @@ fn every_fault_shows_in_exactly_the_revisions_that_it_lists() {
         let script = Script::new(*revision).full();
         let conforming: Vec<_> = outputs_by_line(&script, &FaultSet::none()).collect();
         let tasks_without_fault = task_conversation(*revision, &FaultSet::none());
-        for fault in Fault::all().iter().filter(|fault| !fault.is_evaluation_fault() && !fault.is_http_only()) {
+        for fault in Fault::all().iter().filter(|fault| !fault.is_http_only()) {
             // The effect of an unknown version is decided before a revision is negotiated.
-            let of_unknown = [Fault::UnknownVersionRejected, Fault::UnknownVersionEchoed, Fault::FallbackOldest];
+            let of_unknown = [
+                Fault::UnknownVersionRejected,
+                Fault::UnknownVersionEchoed,
+                Fault::OlderVersionEchoed,
+                Fault::MadeUpVersionOffered,
+                Fault::FallbackOldest,
+            ];
             let before = of_unknown.contains(fault) && !revision.is_modern();
             // The stateless server lists and rejects another version.
             let elsewhere = *fault == Fault::UnusableVersionListed && *revision == Revision::V2025_11_25;
@@ -356,20 +379,23 @@ fn faults_together_do_not_bring_the_server_down() {
         "parse-error-exits",
         "method-number-exits",
         "long-cursor-crash",
+        "long-tool-name-crash",
         "completion-crash",
         "read-crash",
         "late-cancel-crash",
+        "surrogate-escape-exits",
+        "deep-input-exits",
+        "second-initialize-exits",
+        "request-before-initialize-exits",
+        "cancellation-without-params-exits",
         "dies-on-call",
         "never-answers",
         "answers-garbage",
         "answers-empty-object",
         "answers-same-error",
     ]);
-    let all: FaultSet = Fault::all()
-        .iter()
-        .copied()
-        .filter(|fault| !fault.is_evaluation_fault() && !fault.is_http_only() && !ending.contains(fault.name()))
-        .collect();
+    let all: FaultSet =
+        Fault::all().iter().copied().filter(|fault| !fault.is_http_only() && !ending.contains(fault.name())).collect();
     for revision in Revision::ALL {
         assert!(!run_script(*revision, &all).is_empty(), "{revision}");
     }
@@ -411,7 +437,7 @@ fn a_request_without_handshake_and_metadata_is_rejected() {
 #[test]
 fn one_connection_serves_requests_with_and_without_handshake() {
     let faults = FaultSet::none();
-    let mut connection = Connection::new(&faults);
+    let mut connection = Connection::new(&faults, interception::none());
     let mut script = Script::new(Revision::V2024_11_05);
     script.open();
     script.ask("tools/list", json!({}));
@@ -436,7 +462,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
         for line in Script::new(*revision).full() {
             if let Ok(Value::Object(message)) = serde_json::from_slice(&line)
                 && let (Some(id), Some(Value::String(_))) = (message.get("id"), message.get("method"))
-                && !id.is_object()
+                && !(id.is_object() || id.is_null())
                 // A subscription with a filter stays open.
                 && message
                     .get("params")
@@ -464,7 +490,7 @@ fn every_request_of_the_conversation_is_answered_exactly_once() {
 fn a_waiting_call_is_answered_after_the_client_responds_unless_it_was_cancelled() {
     for cancelled in [false, true] {
         let faults = FaultSet::none();
-        let mut connection = Connection::new(&faults);
+        let mut connection = Connection::new(&faults, interception::none());
         let mut script = Script::new(Revision::V2025_06_18);
         script.open();
         script.line(&json!({

@@ -5,101 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::{FailOn, Report};
-use crate::case::{Baseline, BaselineEntry, Change, NO_REASON_YET};
+use super::{BaselineComparison, FailOn, Report, StaleEntry};
+use crate::baseline::{Baseline, BaselineEntry, Change, NO_REASON_YET};
 use crate::event::CaseResult;
 use crate::spec::{Revision, RevisionSet};
-use crate::verdict::{Finding, Verdict};
-
-/// The result of comparing a report with a baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct BaselineComparison {
-    /// The file of the baseline.
-    pub file: String,
-    /// The findings that fail the run and are not listed, as the entries that would accept them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub new: Vec<BaselineEntry>,
-    /// Entries whose finding was not made although its case was judged; they fail the run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stale: Vec<StaleEntry>,
-    /// Expired entries whose finding is still made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expired: Vec<BaselineEntry>,
-    /// The revisions in the file, if the server was judged in different ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supported: Option<RevisionSet>,
-}
-
-/// A baseline entry whose finding is no longer made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct StaleEntry {
-    /// The entry.
-    pub entry: BaselineEntry,
-    /// The revisions in which its case was judged without making the finding; empty if the case does not exist.
-    pub missing_in: RevisionSet,
-}
-
-impl BaselineComparison {
-    /// Whether the baseline is out of date, which fails the run.
-    #[must_use]
-    pub fn is_out_of_date(&self) -> bool {
-        !self.stale.is_empty() || self.supported.is_some()
-    }
-
-    /// What has to be edited before the run can pass, one sentence for each outdated entry.
-    pub fn outdated_messages(&self) -> impl Iterator<Item = String> {
-        let revisions = self.supported.map(|supported| {
-            format!(
-                "`revisions` in {} says {}, but the server was judged in other revisions: correct it",
-                self.file,
-                supported.compact()
-            )
-        });
-        self.stale.iter().map(|stale| stale.complaint(&self.file)).chain(revisions)
-    }
-
-    /// A sentence for each expired entry.
-    pub fn expiry_messages(&self) -> impl Iterator<Item = String> {
-        self.expired.iter().map(|entry| {
-            let until = entry.expires.as_deref().unwrap_or_default();
-            format!(
-                "{} in {} was accepted until {until}: fix the server or set a later `expires` date",
-                describe(entry),
-                self.file
-            )
-        })
-    }
-}
-
-impl StaleEntry {
-    fn complaint(&self, file: &str) -> String {
-        let entry = describe(&self.entry);
-        if self.missing_in.is_empty() {
-            return format!(
-                "{entry} in {file} names a case that does not exist: correct the case id or delete the entry"
-            );
-        }
-        let missing = self.missing_in.compact();
-        // An entry that still applies in some revisions only loses the others.
-        let edit = match self.entry.revisions {
-            Some(listed) if listed != self.missing_in => "remove these revisions from the entry",
-            Some(_) | None => "delete the entry",
-        };
-        format!("{entry} in {file} was not found in {missing}: {edit} or run with --update-baseline")
-    }
-}
-
-/// Names an entry in a sentence.
-fn describe(entry: &BaselineEntry) -> String {
-    let tool = entry.tool.as_ref().map_or_else(String::new, |tool| format!(", tool {tool}"));
-    format!("{} by {}{tool}", entry.requirement, entry.case)
-}
+use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// The tools that a finding is about, without duplicates.
 #[must_use]
@@ -148,7 +58,7 @@ fn reason<'a>(entries: &[&'a BaselineEntry], case: &str, finding: &Finding) -> O
 
 /// Whether a finding fails the run unless it is accepted.
 fn fails(finding: &Finding, fail_on: FailOn) -> bool {
-    fail_on != FailOn::Must || finding.verdict == Verdict::Fail
+    !matches!(fail_on, FailOn::Must | FailOn::Untested) || finding.verdict == Verdict::Fail
 }
 
 /// Accepts the findings that a baseline lists, and stores the result of the comparison in the report.
@@ -163,21 +73,22 @@ pub fn apply_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_c
         }
     }
     let judged: RevisionSet = report.targets.iter().map(|target| target.summary.revision).collect();
-    let is_whole = report.summary.as_ref().is_some_and(|summary| summary.problem.is_none());
-    let is_partial = !is_whole || !report.options.select.is_empty() || !report.options.skip.is_empty();
+    let is_complete = report.summary.as_ref().is_some_and(|summary| summary.problem.is_none());
+    let is_partial =
+        !report.options.select.is_empty() || !report.options.skip.is_empty() || report.options.is_of_recording();
     let mut comparison = BaselineComparison {
         file: file.to_owned(),
         new: new_entries(report, &active),
         ..BaselineComparison::default()
     };
-    // A run of selected cases, or one with a problem, provokes less traffic for passive cases, so a missing finding
-    // proves nothing.
-    if !is_partial {
-        comparison.supported = baseline
-            .revisions
-            .filter(|listed| report.options.revisions.is_empty() && *listed != judged && !judged.is_empty());
+    // A run with a problem provokes less traffic for passive cases, so a missing finding proves nothing. A run of
+    // selected cases carries out their stimuli, so what a selected case no longer finds is gone.
+    if is_complete {
+        comparison.supported = baseline.revisions.filter(|listed| {
+            !is_partial && report.options.revisions.is_empty() && *listed != judged && !judged.is_empty()
+        });
         for entry in &baseline.entries {
-            let missing = missing_revisions(report, entry);
+            let missing = if entry.flaky { RevisionSet::default() } else { missing_revisions(report, entry) };
             if !is_case(&entry.case) {
                 comparison.stale.push(StaleEntry { entry: entry.clone(), missing_in: RevisionSet::default() });
             } else if !missing.is_empty() {
@@ -219,7 +130,7 @@ fn missing_revisions(report: &Report, entry: &BaselineEntry) -> RevisionSet {
 /// The findings that fail the run and are not accepted, as entries with all their revisions.
 fn new_entries(report: &Report, active: &[&BaselineEntry]) -> Vec<BaselineEntry> {
     type Key<'a> = (&'a str, &'a str, Option<&'a str>, &'static str);
-    let mut found: BTreeMap<Key<'_>, (Verdict, Vec<Revision>)> = BTreeMap::new();
+    let mut found: BTreeMap<Key<'_>, (Verdict, Vec<Revision>, bool)> = BTreeMap::new();
     for result in report.results() {
         let open = result.findings.iter().filter(|finding| finding.accepted.is_none());
         for finding in open.filter(|finding| fails(finding, report.options.fail_on)) {
@@ -234,19 +145,24 @@ fn new_entries(report: &Report, active: &[&BaselineEntry]) -> Vec<BaselineEntry>
             };
             for tool in tools {
                 let key = (result.case.as_str(), finding.requirement.as_str(), tool, finding.verdict.as_str());
-                found.entry(key).or_insert((finding.verdict, Vec::new())).1.push(result.revision);
+                let (_, revisions, all_flaky) = found.entry(key).or_insert((finding.verdict, Vec::new(), true));
+                revisions.push(result.revision);
+                *all_flaky &= finding.confirmation.is_some_and(Confirmation::is_flaky);
             }
         }
     }
     let listing =
-        |((case, requirement, tool, _), (verdict, revisions)): (Key<'_>, (Verdict, Vec<Revision>))| BaselineEntry {
-            case: case.to_owned(),
-            requirement: requirement.to_owned(),
-            tool: tool.map(str::to_owned),
-            revisions: Some(revisions.into_iter().collect()),
-            verdict: Some(verdict),
-            reason: NO_REASON_YET.to_owned(),
-            expires: None,
+        |((case, requirement, tool, _), (verdict, revisions, flaky)): (Key<'_>, (Verdict, Vec<Revision>, bool))| {
+            BaselineEntry {
+                case: case.to_owned(),
+                requirement: requirement.to_owned(),
+                tool: tool.map(str::to_owned),
+                revisions: Some(revisions.into_iter().collect()),
+                verdict: Some(verdict),
+                reason: NO_REASON_YET.to_owned(),
+                expires: None,
+                flaky,
+            }
         };
     found.into_iter().map(listing).collect()
 }
@@ -304,6 +220,7 @@ mod tests {
             verdict: Some(Verdict::Fail),
             reason: "known".to_owned(),
             expires: None,
+            flaky: false,
         }
     }
 
@@ -349,6 +266,19 @@ mod tests {
                 vec![BaselineEntry { verdict: Some(Verdict::Warn), ..entry() }],
                 Failed,
                 [1, 1, 0],
+            ),
+            (
+                "flaky and gone",
+                vec![entry(), BaselineEntry { requirement: "x".to_owned(), flaky: true, ..entry() }],
+                Passed,
+                [0, 0, 0],
+            ),
+            ("flaky and seen", vec![BaselineEntry { flaky: true, ..entry() }], Passed, [0, 0, 0]),
+            (
+                "a flaky case that is gone",
+                vec![entry(), BaselineEntry { case: "old/x".to_owned(), flaky: true, ..entry() }],
+                Failed,
+                [0, 1, 0],
             ),
             (
                 "another requirement",
@@ -404,14 +334,31 @@ mod tests {
         assert_eq!(comparison_of(fixed, vec![entry()]).1.stale, []);
     }
 
+    /// A partial run used to leave every entry alone, so that an entry stayed after its finding was fixed wherever CI
+    /// runs selected cases only. A selected case runs with its stimuli, so its verdict is as good as that of a whole run.
     #[test]
-    fn a_run_of_selected_cases_reports_no_stale_entry() {
+    fn a_run_of_selected_cases_reports_stale_entries_of_these_alone() {
+        let partial = |entries: Vec<BaselineEntry>| {
+            let mut report = report();
+            report.options.select = vec!["tools".to_owned()];
+            comparison_of(report, entries)
+        };
+        let gone = BaselineEntry { requirement: "x".to_owned(), ..entry() };
+        let (conclusion, comparison) = partial(vec![entry(), gone.clone()]);
+        assert_eq!((conclusion, comparison.stale.len()), (Conclusion::Failed, 1));
+        assert_eq!(comparison.stale[0].entry, gone);
+        let of_others = BaselineEntry { case: "stdio/log-line".to_owned(), ..gone };
+        let (conclusion, comparison) = partial(vec![entry(), of_others]);
+        assert_eq!((conclusion, comparison.stale.len()), (Conclusion::Passed, 0));
+    }
+
+    #[test]
+    fn a_run_of_selected_cases_says_nothing_about_the_revisions_of_the_file() {
         let mut report = report();
         report.options.select = vec!["tools".to_owned()];
-        assert_eq!(
-            comparison_of(report, vec![entry(), BaselineEntry { requirement: "x".to_owned(), ..entry() }]).0,
-            Conclusion::Passed
-        );
+        let baseline = Baseline::of(Some("2025-06-18".parse().expect("a set")), vec![entry()]);
+        apply_baseline(&mut report, &baseline, "b.jsonc", |_| true);
+        assert_eq!(Conclusion::of(&report), Conclusion::Passed);
     }
 
     #[test]

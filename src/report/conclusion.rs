@@ -2,7 +2,10 @@
 //!
 //! It is computed from the report alone, so that every format and the exit code of the process agree.
 
+use std::collections::BTreeSet;
+
 use super::finding_text::effective_verdict;
+use super::untested::untested;
 use super::{BaselineComparison, FailOn, Report};
 use crate::event::{CaseResult, ProblemKind};
 use crate::verdict::{Confirmation, Totals, Verdict};
@@ -33,6 +36,7 @@ impl Conclusion {
         let fails = match report.options.fail_on {
             FailOn::Must => totals.fail > 0 || is_out_of_date(report),
             FailOn::Should => totals.fail > 0 || totals.warn > 0 || is_out_of_date(report),
+            FailOn::Untested => totals.fail > 0 || untested(report).next().is_some() || is_out_of_date(report),
             FailOn::Never => false,
         };
         if fails {
@@ -63,6 +67,14 @@ impl Conclusion {
             Self::Unjudged => 2,
             Self::NothingJudged => 3,
         }
+    }
+}
+
+impl Report {
+    /// The conclusion of the run.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        Conclusion::of(self)
     }
 }
 
@@ -128,7 +140,7 @@ pub(super) fn verdict_parts(report: &Report) -> (&'static str, String) {
         0 | 1 => String::new(),
         revisions => format!(" across {revisions} revisions"),
     };
-    let extra = accepted_and_flaky(accepted, flaky);
+    let extra = accepted_and_flaky(report, accepted, flaky);
     let (keyword, why) = match conclusion {
         Conclusion::Passed if totals.fail > 0 || (totals.warn > 0 && report.options.fail_on == FailOn::Never) => {
             let findings = [number(totals.fail, "fails", "fail"), number(totals.warn, "warns", "warn")].join(", ");
@@ -163,6 +175,11 @@ pub(super) fn verdict_parts(report: &Report) -> (&'static str, String) {
             let places = report.baseline.iter().flat_map(BaselineComparison::outdated_messages).count();
             let places = number(places, "place", "places");
             ("FAIL", format!("{}{extra}, but the baseline is out of date in {places}", judged(totals, &across)))
+        }
+        Conclusion::Failed if report.options.fail_on == FailOn::Untested => {
+            let names: BTreeSet<&str> = untested(report).map(|(tool, _)| tool).collect();
+            let count = number(names.len(), "tool was", "tools were");
+            ("FAIL", format!("{count} not tested: no generated call succeeded{extra}"))
         }
         Conclusion::Failed => {
             let warn = number(totals.warn, "case warns", "cases warn");
@@ -208,9 +225,12 @@ pub(super) fn color_verdict(report: &Report) -> Verdict {
 }
 
 /// The number of accepted and of flaky cases, as a continuation of the totals.
-fn accepted_and_flaky(accepted: usize, flaky: usize) -> String {
+fn accepted_and_flaky(report: &Report, accepted: usize, flaky: usize) -> String {
+    let mut findings = report.results().flat_map(|result| &result.findings);
+    let is_of_sdk = findings.any(|finding| finding.accepted.is_some() && finding.sdk.is_some());
     let accepted = match accepted {
         0 => String::new(),
+        accepted if is_of_sdk => format!(", {accepted} accepted"),
         accepted => format!(", {accepted} accepted by the baseline"),
     };
     if flaky > 0 { format!("{accepted}, {flaky} flaky") } else { accepted }

@@ -7,13 +7,18 @@ use serde_json::json;
 
 use super::hostile::HOSTILE;
 use super::{BaselineComparison, FORMAT, FailOn, Options, Report, Requirements, StaleEntry, Target, Tool};
-use crate::case::{BaselineEntry, NO_REASON_YET, Shard};
+use crate::baseline::{BaselineEntry, NO_REASON_YET};
 use crate::event::{
-    CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, Problem,
-    ProblemKind, ResponseClass, RunSummary, SkipKind, TargetSummary, Timing, ToolFuzz, ToolNote,
+    CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, MutantCoverage,
+    Problem, ProblemKind, ResponseClass, RunSummary, SavedCalls, SequenceSummary, SkipKind, TargetSummary, Timing,
+    ToolFuzz, ToolLink, ToolNote, Untested,
 };
+use crate::shard::Shard;
 use crate::spec::{Level, Revision, RevisionSet};
-use crate::verdict::{CallKind, Confirmation, Counterexample, Direction, Evidence, Finding, Totals, Verdict};
+use crate::verdict::{
+    ArgumentPart, CallKind, Confirmation, Counterexample, Direction, Evidence, FailingValues, Finding, MessageSummary,
+    Totals, Verdict,
+};
 
 /// The example report.
 #[must_use]
@@ -52,15 +57,7 @@ pub fn example() -> Report {
                 message: "the server ended during tools/call/many and could not be started again".to_owned(),
                 hint: "Start it manually with the same command and check its stderr.".to_owned(),
                 stderr: format!("Error: listen EADDRINUSE\n    at Server.setup {HOSTILE}\n"),
-                evidence: vec![
-                    sent(2100.5, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#),
-                    Evidence {
-                        direction: Direction::Event,
-                        at_ms: 2103.0,
-                        text: "exited with code 1".to_owned(),
-                        omitted: 0,
-                    },
-                ],
+                evidence: vec![initialize(), Evidence::new(Direction::Event, 2103.0, "exited with code 1".to_owned())],
             }),
         }),
         baseline: Some(baseline_comparison()),
@@ -76,6 +73,7 @@ fn baseline_comparison() -> BaselineComparison {
         verdict: Some(Verdict::Fail),
         reason: "known since 1.2".to_owned(),
         expires: None,
+        flaky: false,
     };
     let unknown_tool = BaselineEntry {
         case: "tools/call/unknown-tool".to_owned(),
@@ -92,7 +90,7 @@ fn baseline_comparison() -> BaselineComparison {
             ..entry.clone()
         }],
         stale: vec![StaleEntry { missing_in: RevisionSet::default().with(Revision::V2025_06_18), entry }],
-        expired: vec![BaselineEntry { expires: Some("2026-07-31".to_owned()), ..unknown_tool }],
+        expired: vec![BaselineEntry { expires: Some("2026-07-31".to_owned()), flaky: true, ..unknown_tool }],
         supported: Some("2025-06-18..".parse().expect("it is a range")),
     }
 }
@@ -266,12 +264,24 @@ fn hints() -> Vec<HintNote> {
     ]
 }
 
-fn sent(at_ms: f64, text: &str) -> Evidence {
-    Evidence { direction: Direction::Sent, at_ms, text: text.to_owned(), omitted: 0 }
+fn initialize() -> Evidence {
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    let message = MessageSummary::Request { id: json!(1), method: "initialize".to_owned(), tool: None };
+    Evidence::new(Direction::Sent, 2100.5, text.to_owned()).with_message(message)
 }
 
-fn received(at_ms: f64, text: String) -> Evidence {
-    Evidence { direction: Direction::Received, at_ms, text, omitted: 0 }
+fn call(at_ms: f64, id: u32, tool: &str, text: &str) -> Evidence {
+    let message =
+        MessageSummary::Request { id: json!(id), method: "tools/call".to_owned(), tool: Some(tool.to_owned()) };
+    Evidence::new(Direction::Sent, at_ms, text.to_owned()).with_message(message)
+}
+
+fn received(at_ms: f64, text: &str, message: MessageSummary) -> Evidence {
+    Evidence::new(Direction::Received, at_ms, text.to_owned()).with_message(message)
+}
+
+fn result(id: u32) -> MessageSummary {
+    MessageSummary::Result { id: Some(json!(id)) }
 }
 
 fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding {
@@ -289,11 +299,17 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         count,
         subjects: subjects.iter().map(|subject| (*subject).to_owned()).collect(),
         evidence: vec![
-            sent(812.25, r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#),
-            Evidence { direction: Direction::Stderr, at_ms: 813.0, text: format!("call of {HOSTILE}"), omitted: 0 },
+            call(
+                812.25,
+                12,
+                "no-such-tool",
+                r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#,
+            ),
+            Evidence::new(Direction::Stderr, 813.0, format!("call of {HOSTILE}")),
             received(
                 813.5,
-                r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"ok"}]}}"#.to_owned(),
+                r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"ok"}]}}"#,
+                result(12),
             ),
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#error-handling"),
@@ -304,7 +320,9 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         counterexample: None,
         confirmation: None,
         accepted: None,
+        sdk: None,
         origin: None,
+        preceding: Vec::new(),
     }
 }
 
@@ -323,7 +341,7 @@ fn image(revision: Revision) -> Finding {
         count: 1,
         subjects: vec![format!("chart{HOSTILE}")],
         evidence: vec![
-            sent(901.0, r#"{"jsonrpc":"2.0","id":15,"method":"tools/call","params":{"name":"chart"}}"#),
+            call(901.0, 15, "chart", r#"{"jsonrpc":"2.0","id":15,"method":"tools/call","params":{"name":"chart"}}"#),
             Evidence {
                 direction: Direction::Received,
                 at_ms: 1040.75,
@@ -332,6 +350,7 @@ fn image(revision: Revision) -> Finding {
                     "iVBORw0K".repeat(60)
                 ),
                 omitted: 48_211,
+                message: Some(result(15)),
             },
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/server/tools#image-content"),
@@ -342,7 +361,9 @@ fn image(revision: Revision) -> Finding {
         counterexample: None,
         confirmation: None,
         accepted: Some(format!("known since 1.3, fixed in 2.0 {HOSTILE}")),
+        sdk: None,
         origin: None,
+        preceding: Vec::new(),
     }
 }
 
@@ -362,13 +383,8 @@ fn crash(revision: Revision) -> Finding {
         count: 3,
         subjects: vec!["search".to_owned()],
         evidence: vec![
-            sent(2210.0, line),
-            Evidence {
-                direction: Direction::Event,
-                at_ms: 2211.5,
-                text: "exited with code 101".to_owned(),
-                omitted: 0,
-            },
+            call(2210.0, 214, "search", line),
+            Evidence::new(Direction::Event, 2211.5, "exited with code 101".to_owned()),
         ],
         link: format!("https://modelcontextprotocol.io/specification/{revision}/basic#responses"),
         fix: "Catch exceptions in the tool and return a result with `isError: true`.".to_owned(),
@@ -380,6 +396,7 @@ fn crash(revision: Revision) -> Finding {
             violated: Some("/properties/query pattern".to_owned()),
             original: json!({"query": format!("aaaa\u{0}{HOSTILE}"), "limit": 40, "fuzzy": true}),
             arguments: json!({"query": "\u{0}"}),
+            parts: vec![ArgumentPart { pointer: "/query".to_owned(), fails_for: FailingValues::This, tried: 4 }],
             preceding: vec![json!({"name": "echo", "arguments": {"text": ""}})],
             attempts: 37,
             messages: vec![
@@ -391,7 +408,9 @@ fn crash(revision: Revision) -> Finding {
         })),
         confirmation: Some(Confirmation { tried: 3, failed: 2 }),
         accepted: None,
+        sdk: None,
         origin: None,
+        preceding: Vec::new(),
     }
 }
 
@@ -411,10 +430,14 @@ fn fuzz_summary() -> FuzzSummary {
         wall_ms: 803.5,
         restarts: 4,
         stopped_early: Some("the server could not be started again".to_owned()),
+        saved_calls: Some(saved_calls()),
+        sequences: Some(sequence_summary()),
         tools: vec![
             ToolFuzz {
                 tool: "search".to_owned(),
                 note: None,
+                untested: None,
+                planned: 300,
                 calls: vec![
                     count(CallKind::Coverage, CallOutcome::Success, 24),
                     count(CallKind::Valid, CallOutcome::Success, 120),
@@ -438,6 +461,7 @@ fn fuzz_summary() -> FuzzSummary {
                 ],
                 obligations: 26,
                 covered: 24,
+                mutants: mutant_coverage(),
                 responses: vec![
                     ResponseClass {
                         class: "success: text".to_owned(),
@@ -455,19 +479,80 @@ fn fuzz_summary() -> FuzzSummary {
                     reason: "no string of this format matches the pattern as well".to_owned(),
                 }],
             },
-            ToolFuzz {
-                tool: "delete_file".to_owned(),
-                note: Some("annotated as destructive".to_owned()),
-                calls: Vec::new(),
-                latency: None,
-                keywords: Vec::new(),
-                obligations: 0,
-                covered: 0,
-                responses: Vec::new(),
-                gaps: Vec::new(),
-            },
+            ToolFuzz { note: Some("annotated as destructive".to_owned()), ..uncalled_tool("delete_file") },
+            ToolFuzz { calls: vec![count(CallKind::Valid, CallOutcome::ToolError, 60)], ..untested_tool() },
         ],
     }
+}
+
+fn sequence_summary() -> SequenceSummary {
+    let link = |consumer: &str, confirmed| ToolLink {
+        producer: "create_note".to_owned(),
+        value: "/id".to_owned(),
+        consumer: consumer.to_owned(),
+        argument: "noteId".to_owned(),
+        confirmed,
+    };
+    SequenceSummary {
+        calls: 63,
+        sequences: 1,
+        links: vec![link("get_note", true), link(HOSTILE, false)],
+        created: 5,
+        left: 2,
+        left_by: ["create_note".to_owned()].into(),
+        problem: None,
+    }
+}
+
+fn saved_calls() -> SavedCalls {
+    SavedCalls {
+        folder: ".mcp-conformance/files".to_owned(),
+        saved: 1,
+        fixed: 2,
+        removed: 0,
+        problems: vec![format!("a saved call is not tried: its format is 1, but only 2 is supported {HOSTILE}")],
+    }
+}
+
+fn untested_tool() -> ToolFuzz {
+    let untested = Untested {
+        reason: format!("none of its 60 calls with valid arguments succeeded; most got: no such file {HOSTILE}"),
+        remedy: "give values that it accepts: --seed-value path=…".to_owned(),
+    };
+    ToolFuzz { untested: Some(untested), ..uncalled_tool("read_file") }
+}
+
+fn uncalled_tool(name: &str) -> ToolFuzz {
+    ToolFuzz {
+        tool: name.to_owned(),
+        note: None,
+        untested: None,
+        planned: 0,
+        calls: Vec::new(),
+        latency: None,
+        keywords: Vec::new(),
+        obligations: 0,
+        covered: 0,
+        mutants: Vec::new(),
+        responses: Vec::new(),
+        gaps: Vec::new(),
+    }
+}
+
+fn mutant_coverage() -> Vec<MutantCoverage> {
+    vec![
+        MutantCoverage { class: "bounds".to_owned(), told: 9, total: 9, equivalent: 2, not_told: Vec::new() },
+        MutantCoverage {
+            class: "coercion".to_owned(),
+            told: 17,
+            total: 18,
+            equivalent: 0,
+            not_told: vec![Gap {
+                obligation: "word-to-number at /properties/limit".to_owned(),
+                reason: "budget: no call was left for it".to_owned(),
+            }],
+        },
+    ]
 }
 
 fn long_message(revision: Revision) -> Finding {
@@ -486,8 +571,8 @@ fn long_message(revision: Revision) -> Finding {
         subjects: Vec::new(),
         evidence: vec![received(
             77.0,
-            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"TypeError\n    at run (server.js:10:3)"}}"#
-                .to_owned(),
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"TypeError\n    at run (server.js:10:3)"}}"#,
+            MessageSummary::Error { id: Some(json!(3)), code: Some(json!(-32603)) },
         )],
         link: "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema/2025-11-25/schema.ts"
             .to_owned(),
@@ -498,6 +583,8 @@ fn long_message(revision: Revision) -> Finding {
         counterexample: None,
         confirmation: None,
         accepted: None,
+        sdk: Some(format!("TypeScript SDK 1 {HOSTILE}")),
         origin: None,
+        preceding: Vec::new(),
     }
 }

@@ -3,15 +3,20 @@
 //!
 //! Each line has passed [`visible`](super::visible); joining and escaping lines is up to each format.
 
-use super::palette::Palette;
-use super::text::wire_line;
+use serde_json::Value;
+
+use super::palette::{Palette, paint};
 use super::visible::excerpt;
 use crate::event::CaseResult;
-use crate::spec::Catalogue;
-use crate::verdict::{Confirmation, Finding, Verdict};
+use crate::spec::{Catalogue, Level};
+use crate::verdict::{
+    ArgumentPart, Confirmation, Counterexample, Direction, Evidence, FailingValues, Finding, Verdict,
+};
 
 /// The length at which a line is truncated, in characters.
-const MAX_LINE_CHARS: usize = 2000;
+pub(super) const MAX_LINE_CHARS: usize = 2000;
+/// The length at which a part of the arguments is truncated, in characters.
+const MAX_NAME_CHARS: usize = 120;
 
 /// A note about a failure that did not occur in every retry; `None` for any other finding.
 pub(super) fn flaky_note(finding: &Finding) -> Option<String> {
@@ -49,8 +54,10 @@ pub(super) fn finding_lines(finding: &Finding) -> Vec<String> {
     }
     if let Some(counterexample) = &finding.counterexample {
         add("arguments", &counterexample.arguments.to_string());
+        add("fails for", &failing_arguments(counterexample));
     }
     add("retries", &flaky_note(finding).unwrap_or_default());
+    add("sdk", finding.sdk.as_deref().unwrap_or_default());
     add("accepted", finding.accepted.as_deref().unwrap_or_default());
     add("rule", &finding.link);
     add("fix", &finding.fix);
@@ -58,14 +65,82 @@ pub(super) fn finding_lines(finding: &Finding) -> Vec<String> {
     lines
 }
 
-/// The level, with a mark where it is inferred because the specification uses no keyword.
+/// The level, with the reason where the verdict is not the one of the level.
 pub(super) fn level_label(finding: &Finding) -> String {
-    if finding.derived { format!("{} (inferred)", finding.level) } else { finding.level.to_string() }
+    match level_reason(finding) {
+        Some(reason) => format!("{} ({reason})", finding.level),
+        None => finding.level.to_string(),
+    }
+}
+
+/// Why a finding has another verdict than its level says: a violation of a MUST or of the schema fails, and one of a
+/// SHOULD warns. No `WARN` stands next to a MUST without it.
+pub(super) fn level_reason(finding: &Finding) -> Option<&'static str> {
+    let binds = matches!(finding.level, Level::Must | Level::Schema);
+    match (finding.verdict, finding.derived, binds) {
+        (Verdict::Fail, true, _) => {
+            Some("inferred: the specification uses no keyword, but no interpretation allows this")
+        }
+        (_, true, _) => Some("inferred: the specification uses no keyword, so it only warns"),
+        (Verdict::Fail, false, false) => Some("fails, as no interpretation allows this"),
+        (Verdict::Warn, false, true) if finding.confirmation.is_some_and(Confirmation::is_flaky) => {
+            Some("only warns, as it did not fail again in every retry")
+        }
+        (Verdict::Warn, false, true) => Some("only warns, as nothing that is seen from outside proves the violation"),
+        _ => None,
+    }
+}
+
+/// For which other arguments a failing call fails: "any `query`; `limit` of 0 or less"; empty if that was not tried.
+pub(super) fn failing_arguments(counterexample: &Counterexample) -> String {
+    let describe = |part: &ArgumentPart| {
+        let name = match part.pointer.strip_prefix('/').filter(|name| !name.contains(['/', '~'])) {
+            Some(name) => format!("`{name}`"),
+            None => format!("`{}`", part.pointer),
+        };
+        let value = counterexample.arguments.pointer(&part.pointer);
+        let number = || value.map(ToString::to_string).unwrap_or_default();
+        // The constraint that the arguments violate belongs to this part if it is in the schema of that name.
+        let property = part.pointer.rsplit('/').find(|name| name.parse::<usize>().is_err());
+        let constraint = counterexample.violated.as_deref().and_then(|violated| violated.split(' ').next());
+        let is_wrong = constraint.is_some_and(|schema| schema.split('/').any(|name| Some(name) == property));
+        let wrong = if is_wrong { "wrong " } else { "" };
+        let text = match part.fails_for {
+            FailingValues::Any => format!("any {wrong}{name}"),
+            FailingValues::AtMost => format!("{name} of {} or less", number()),
+            FailingValues::AtLeast => format!("{name} of {} or more", number()),
+            FailingValues::AtLeastAsLong => {
+                let length = value.and_then(Value::as_str).map_or(0, |text| text.chars().count());
+                format!("{name} of {length} or more characters")
+            }
+            FailingValues::This => format!("this {name} only"),
+            FailingValues::Some => format!("some other {name}, too"),
+        };
+        excerpt(&text, MAX_NAME_CHARS, 0)
+    };
+    counterexample.parts.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 /// The evidence of a finding, one line per message or event.
 pub(super) fn evidence_lines(finding: &Finding) -> Vec<String> {
     finding.evidence.iter().map(|item| wire_line(item, Palette::new(false), MAX_LINE_CHARS)).collect()
+}
+
+/// One line of evidence: direction, time, text.
+pub(super) fn wire_line(item: &Evidence, palette: Palette, limit: usize) -> String {
+    let direction = match item.direction {
+        Direction::Sent => "sent",
+        Direction::Received => "received",
+        Direction::Stderr => "stderr",
+        Direction::Event => "event",
+    };
+    let style = palette.of_direction(item.direction);
+    format!(
+        "{} {}  {}",
+        paint(style, format_args!("{direction:<8}")),
+        paint(palette.faint, format_args!("{:>9.1} ms", item.at_ms)),
+        excerpt(&item.text, limit, item.omitted)
+    )
 }
 
 /// The text of a requirement from the catalogue; `None` if the catalogue does not list it.
@@ -93,7 +168,9 @@ pub(super) fn effective_verdict(result: &CaseResult) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::example;
+    use crate::report::{FailOn, Github, Markdown, Renderer, Report, Sarif, Tap, Text, example};
+    #[cfg(feature = "reports")]
+    use crate::report::{Html, Junit};
 
     #[test]
     fn every_field_of_a_finding_is_listed_and_escaped() {
@@ -105,6 +182,75 @@ mod tests {
                 assert!(!line.chars().any(super::super::visible::is_control_or_invisible), "{line}");
             }
         }
+    }
+
+    /// A report with one finding of this verdict, as strict as possible, so that every format shows it.
+    fn report_of(
+        requirement: &crate::spec::Requirement,
+        verdict: Verdict,
+        confirmation: Option<Confirmation>,
+    ) -> Report {
+        let mut report = example();
+        report.options.fail_on = FailOn::Should;
+        (report.summary.as_mut().expect("a summary").problem, report.baseline) = (None, None);
+        report.targets.truncate(1);
+        report.targets[0].summary.fuzz = None;
+        report.targets[0].results.truncate(1);
+        let revision = report.targets[0].summary.revision;
+        let result = &mut report.targets[0].results[0];
+        result.verdict = verdict;
+        let finding = Finding {
+            message: "The server does it wrong.".to_owned(),
+            confirmation,
+            ..Finding::new(requirement, revision, verdict)
+        };
+        result.findings = vec![finding];
+        report
+    }
+
+    /// The formats that show how binding the rule of a finding is.
+    fn formats() -> Vec<(&'static str, Box<dyn Renderer>)> {
+        let plain = Text { width: 10_000, ..Text::default() };
+        let mut formats: Vec<(&'static str, Box<dyn Renderer>)> = vec![
+            ("text", Box::new(plain)),
+            ("markdown", Box::new(Markdown)),
+            ("sarif", Box::new(Sarif::default())),
+            ("tap", Box::new(Tap)),
+            ("github", Box::new(Github)),
+        ];
+        #[cfg(feature = "reports")]
+        formats.extend([("html", Box::new(Html) as Box<dyn Renderer>), ("junit", Box::new(Junit))]);
+        formats
+    }
+
+    #[test]
+    fn a_verdict_other_than_that_of_the_level_has_its_reason_in_every_format() {
+        let mut known = Vec::new();
+        let flaky = Some(Confirmation { tried: 1, failed: 0 });
+        for requirement in Catalogue::embedded().iter() {
+            let kind = (requirement.level, requirement.derived);
+            if known.contains(&kind) {
+                continue;
+            }
+            known.push(kind);
+            for (verdict, confirmation) in [(Verdict::Fail, None), (Verdict::Warn, None), (Verdict::Warn, flaky)] {
+                let report = report_of(requirement, verdict, confirmation);
+                let finding = &report.targets[0].results[0].findings[0];
+                let reason = level_reason(finding);
+                let is_usual = (verdict == Verdict::Fail) == requirement.binds();
+                assert_eq!(reason.is_none(), is_usual && !requirement.derived, "{kind:?} {verdict:?}");
+                for (name, format) in formats() {
+                    // In the title of an annotation these are escaped.
+                    let text = report.render(&*format).replace("%2C", ",").replace("%3A", ":");
+                    let needed = reason.filter(|_| verdict == Verdict::Warn || requirement.derived);
+                    assert!(
+                        needed.is_none_or(|reason| text.contains(reason)),
+                        "{name} has no reason for {kind:?} with {verdict:?}:\n{text}"
+                    );
+                }
+            }
+        }
+        assert!(known.len() >= 5, "{known:?}");
     }
 
     #[test]

@@ -10,9 +10,8 @@ use serde::Serialize;
 use super::conclusion::{CaseCounts, Conclusion};
 use super::json::write_escaped;
 use super::markdown::{code, sentence};
-use super::visible::excerpt;
 use super::{Report, finding_text};
-use crate::spec::{Level, RevisionSet};
+use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{Totals, Verdict};
 
 /// The summary of many servers.
@@ -33,8 +32,13 @@ pub struct Server {
     pub name: String,
     /// The file of its report.
     pub file: String,
+    /// The file that the page links to, relative to it.
+    #[serde(skip)]
+    pub link: String,
     /// The revisions in which it was judged.
     pub revisions: RevisionSet,
+    /// Its cases by verdict in each of these revisions.
+    pub by_revision: Vec<RevisionResult>,
     /// The conclusion of its run: `passed`, `failed`, `not-judged` or `nothing-judged`.
     pub conclusion: &'static str,
     /// Its cases by verdict, without those that its baseline accepts.
@@ -43,6 +47,16 @@ pub struct Server {
     pub accepted: usize,
     /// The number of requirements that it violates, without warnings.
     pub violated: usize,
+}
+
+/// A server in one revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RevisionResult {
+    /// The revision.
+    pub revision: Revision,
+    /// Its cases by verdict, without those that its baseline accepts.
+    pub totals: Totals,
 }
 
 /// A requirement that at least one server violates.
@@ -60,11 +74,25 @@ pub struct ViolatedRequirement {
     pub failing: Vec<usize>,
     /// The servers with warnings about it.
     pub warned: Vec<usize>,
+    /// Why failures of it fail, if its level does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing_reason: Option<&'static str>,
+    /// Why warnings about it only warn, if its level does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning_reason: Option<&'static str>,
 }
 
 impl ViolatedRequirement {
-    fn weight(&self) -> (usize, usize) {
+    pub(super) fn weight(&self) -> (usize, usize) {
         (self.failing.len(), self.warned.len())
+    }
+
+    /// Its level, with the reasons for other verdicts than it says.
+    pub(super) fn level_text(&self) -> String {
+        let prefix = if self.failing.is_empty() { "" } else { "as a warning: " };
+        let warning = self.warning_reason.map(|reason| format!("{prefix}{reason}"));
+        let reasons: Vec<String> = self.failing_reason.map(str::to_owned).into_iter().chain(warning).collect();
+        if reasons.is_empty() { self.level.to_string() } else { format!("{} ({})", self.level, reasons.join("; ")) }
     }
 }
 
@@ -72,8 +100,8 @@ impl ViolatedRequirement {
 const MAX_NAMES: usize = 12;
 
 impl Fleet {
-    /// Adds the report of a server; `file` is the name of the report.
-    pub fn add(&mut self, file: &str, report: &Report) {
+    /// Adds the report of a server; `file` is the name of the report, and `link` is what the page links to.
+    pub fn add(&mut self, file: &str, link: &str, report: &Report) {
         let index = self.servers.len();
         let mut heaviest: BTreeMap<&str, (Verdict, &crate::verdict::Finding)> = BTreeMap::new();
         for finding in report.results().flat_map(|result| &result.findings) {
@@ -90,9 +118,16 @@ impl Fleet {
                 link: finding.link.clone(),
                 failing: Vec::new(),
                 warned: Vec::new(),
+                failing_reason: None,
+                warning_reason: None,
             });
-            let list = if verdict == Verdict::Fail { &mut known.failing } else { &mut known.warned };
-            list.push(index);
+            let (servers, reason) = if verdict == Verdict::Fail {
+                (&mut known.failing, &mut known.failing_reason)
+            } else {
+                (&mut known.warned, &mut known.warning_reason)
+            };
+            servers.push(index);
+            *reason = reason.or_else(|| finding_text::level_reason(finding));
         }
         let CaseCounts { totals, accepted, .. } = CaseCounts::of(report);
         let conclusion = match Conclusion::of(report) {
@@ -104,7 +139,16 @@ impl Fleet {
         self.servers.push(Server {
             name: name(report),
             file: file.to_owned(),
+            link: link.to_owned(),
             revisions: report.targets.iter().map(|target| target.summary.revision).collect(),
+            by_revision: report
+                .targets
+                .iter()
+                .map(|target| RevisionResult {
+                    revision: target.summary.revision,
+                    totals: CaseCounts::of_results(&target.results).totals,
+                })
+                .collect(),
             conclusion,
             totals,
             accepted,
@@ -113,7 +157,7 @@ impl Fleet {
     }
 
     /// The requirements, those that most servers violate first.
-    fn ranked(&self) -> Vec<(&str, &ViolatedRequirement)> {
+    pub(super) fn ranked(&self) -> Vec<(&str, &ViolatedRequirement)> {
         let mut ranked: Vec<(&str, &ViolatedRequirement)> =
             self.requirements.iter().map(|(id, violated)| (id.as_str(), violated)).collect();
         ranked.sort_by(|a, b| b.1.weight().cmp(&a.1.weight()).then(a.0.cmp(b.0)));
@@ -121,7 +165,7 @@ impl Fleet {
     }
 
     /// The names of the first few servers, each written by `write`.
-    fn names(&self, indices: &[usize], write: fn(&str) -> String) -> String {
+    pub(super) fn names(&self, indices: &[usize], write: fn(&str) -> String) -> String {
         let known = indices.iter().filter_map(|index| self.servers.get(*index));
         let names: Vec<String> = known.take(MAX_NAMES).map(|server| write(&server.name)).collect();
         let rest = indices.len().saturating_sub(names.len());
@@ -129,7 +173,7 @@ impl Fleet {
         format!("{}{more}", names.join(", "))
     }
 
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let count = |conclusion: &str| self.servers.iter().filter(|server| server.conclusion == conclusion).count();
         format!(
             "{} servers: {} passed, {} failed, {} not judged",
@@ -164,55 +208,9 @@ impl Fleet {
             let indices: Vec<usize> = violated.failing.iter().chain(&violated.warned).copied().collect();
             let names = self.names(&indices, |name| code(name, 60));
             let (fail, warn) = violated.weight();
-            writeln!(out, "| {} | {} | {fail} | {warn} | {names} |", code(id, 120), violated.level)?;
+            writeln!(out, "| {} | {} | {fail} | {warn} | {names} |", code(id, 120), violated.level_text())?;
         }
         writeln!(out, "\n{}", sentence("Generated by mcp-conformance from one JSON report per server."))
-    }
-
-    /// Writes the page as one HTML file without scripts or external resources.
-    ///
-    /// # Errors
-    /// When the writer fails.
-    pub fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(HTML_HEAD.as_bytes())?;
-        writeln!(out, "<h1>MCP conformance of multiple servers</h1>\n<p><strong>{}</strong></p>", self.line())?;
-        writeln!(
-            out,
-            "<h2 id=\"servers\">Servers</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"servers\"><table>"
-        )?;
-        writeln!(
-            out,
-            "<thead><tr><th scope=\"col\">server</th><th scope=\"col\">outcome</th><th scope=\"col\">violated</th>\
-             <th scope=\"col\">pass</th><th scope=\"col\">fail</th><th scope=\"col\">warn</th><th scope=\"col\">skip</th>\
-             <th scope=\"col\">error</th><th scope=\"col\">accepted</th><th scope=\"col\">revisions</th></tr></thead><tbody>"
-        )?;
-        for server in &self.servers {
-            let Totals { pass, fail, warn, skip, error } = server.totals;
-            write!(out, "<tr><th scope=\"row\">{}</th>", html(&server.name))?;
-            write!(out, "<td class=\"{0}\">{0}</td>", server.conclusion)?;
-            for count in [server.violated, pass, fail, warn, skip, error, server.accepted] {
-                write!(out, "<td class=\"n\">{count}</td>")?;
-            }
-            writeln!(out, "<td>{}</td></tr>", server.revisions.compact())?;
-        }
-        writeln!(out, "</tbody></table></div>\n<h2 id=\"requirements\">Requirements</h2>")?;
-        writeln!(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"requirements\"><table>")?;
-        writeln!(
-            out,
-            "<thead><tr><th scope=\"col\">requirement</th><th scope=\"col\">level</th><th scope=\"col\">fail</th>\
-             <th scope=\"col\">warn</th><th scope=\"col\">servers</th></tr></thead><tbody>"
-        )?;
-        for (id, violated) in self.ranked() {
-            let (fail, warn) = violated.weight();
-            write!(out, "<tr><th scope=\"row\">{}", html(id))?;
-            if let Some(rule) = violated.rule {
-                write!(out, "<p>{}</p>", html(rule))?;
-            }
-            let indices: Vec<usize> = violated.failing.iter().chain(&violated.warned).copied().collect();
-            write!(out, "</th><td>{}</td><td class=\"n\">{fail}</td><td class=\"n\">{warn}</td>", violated.level)?;
-            writeln!(out, "<td>{}</td></tr>", self.names(&indices, html))?;
-        }
-        writeln!(out, "</tbody></table></div>\n</main></body></html>")
     }
 
     /// Writes the summary as JSON.
@@ -232,31 +230,6 @@ fn name(report: &Report) -> String {
     if name.trim().is_empty() { report.server.clone() } else { name.trim().to_owned() }
 }
 
-/// Escapes a text for use as element content.
-fn html(text: &str) -> String {
-    let shown = excerpt(text, 300, 0);
-    shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
-}
-
-/// The start of the page. Its policy forbids scripts and external resources.
-const HTML_HEAD: &str = r#"<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>MCP conformance of multiple servers</title>
-<style>
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-main { max-width: 80rem; margin: auto; padding: 1rem }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; width: 100% }
-th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left; vertical-align: top }
-tbody th { font-weight: 600; overflow-wrap: anywhere }
-tbody th p { font-weight: 400; margin: 0; max-width: 50ch }
-.n { text-align: right; font-variant-numeric: tabular-nums }
-.failed { font-weight: 700 }
-</style></head><body><main>
-"#;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,8 +240,8 @@ mod tests {
         let mut other = example();
         (other.baseline, other.targets) = (None, vec![other.targets[0].clone()]);
         let mut fleet = Fleet::default();
-        fleet.add("a.json", &example());
-        fleet.add("b.json", &other);
+        fleet.add("a.json", "a.html", &example());
+        fleet.add("b.json", "b.json", &other);
         fleet
     }
 
@@ -296,11 +269,40 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_about_a_rule_that_binds_has_its_reason() {
+        let mut report = example();
+        let findings = report.targets.iter_mut().flat_map(|target| &mut target.results);
+        for finding in findings.flat_map(|result| &mut result.findings) {
+            finding.verdict = finding.verdict.min(Verdict::Warn);
+        }
+        let mut fleet = Fleet::default();
+        fleet.add("a.json", "a.html", &report);
+        for write in [Fleet::write_markdown, Fleet::write_html] {
+            let page = text(&fleet, write);
+            assert!(page.contains("SCHEMA (only warns, as nothing"), "{page}");
+            assert!(page.contains("MUST (inferred: "), "{page}");
+        }
+        fleet.add("b.json", "b.json", &example());
+        let page = text(&fleet, Fleet::write_markdown);
+        assert!(page.contains("SCHEMA (as a warning: only warns, as nothing"), "{page}");
+        assert!(page.contains("SHOULD (inferred: the specification uses no keyword, but no"), "{page}");
+        let unexplained = |fleet: &Fleet| {
+            let binds = |one: &ViolatedRequirement| matches!(one.level, Level::Must | Level::Schema);
+            fleet
+                .requirements
+                .values()
+                .filter(|one| binds(one) && !one.warned.is_empty() && one.warning_reason.is_none())
+                .count()
+        };
+        assert_eq!(unexplained(&fleet), 0);
+    }
+
+    #[test]
     fn server_text_is_escaped_in_every_format() {
         let mut report = example();
         poison(&mut report, &format!("</td><script>alert(1)</script>' onload=x | `` {HOSTILE}"));
         let mut fleet = Fleet::default();
-        fleet.add("a.json", &report);
+        fleet.add("a.json", "a.html", &report);
         for write in [Fleet::write_markdown, Fleet::write_html, Fleet::write_json] {
             let text = text(&fleet, write);
             assert!(!text.chars().any(|c| c != '\n' && is_control_or_invisible(c)));

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use super::finding_text::{flaky_note, level_label};
-use super::group::{GroupedFinding, group_findings};
+use super::group::{GroupedFinding, group_causes};
 use super::visible::excerpt;
 use super::{Renderer, Report, conclusion, verdict_line};
 use crate::verdict::Verdict;
@@ -17,7 +17,7 @@ pub struct Github;
 
 impl Renderer for Github {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        for group in group_findings(report) {
+        for group in group_causes(report) {
             for grouped in &group.findings {
                 let finding = grouped.finding;
                 let command = match (&finding.accepted, finding.verdict) {
@@ -27,7 +27,7 @@ impl Renderer for Github {
                 };
                 write_command(
                     command,
-                    &format!("{} ({})", group.requirement, level_label(finding)),
+                    &format!("{}, {}", group.requirement, level_label(finding)),
                     &annotation_lines(grouped),
                     out,
                 )?;
@@ -51,8 +51,12 @@ impl Renderer for Github {
 fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
     let finding = grouped.finding;
     let revisions: Vec<&str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
+    let message = match grouped.tools.as_slice() {
+        [] => grouped.message.to_owned(),
+        tools => format!("{}: {}", tools.join(", "), grouped.message),
+    };
     let mut lines = vec![
-        finding.message.clone(),
+        message,
         format!("Expected {}; got {}", finding.expected, finding.actual),
         format!("In {} by {}", revisions.join(", "), grouped.cases.join(", ")),
     ];

@@ -1,10 +1,14 @@
-//! Groups findings by requirement and merges equal findings of several revisions or cases.
+//! Groups findings by requirement and merges equal findings of several revisions, cases or tools.
 //!
 //! Responsible for grouping and order; the presentation is up to each format.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::Report;
+use super::attribution::Attribution;
+#[cfg(feature = "reports")]
+use crate::event::CaseResult;
 use crate::spec::{Level, Revision};
 use crate::verdict::{Finding, Verdict};
 
@@ -30,23 +34,39 @@ impl RequirementGroup<'_> {
         self.findings.iter().all(|grouped| grouped.finding.accepted.is_some())
     }
 
-    /// Separates accepted findings from the others, each as a group.
+    /// Separates the findings by whose they are, and accepted ones from the others, each as a group.
     pub(super) fn split(self) -> impl Iterator<Item = Self> {
         let Self { requirement, level, derived, findings, .. } = self;
-        let (accepted, open): (Vec<_>, Vec<_>) =
-            findings.into_iter().partition(|grouped| grouped.finding.accepted.is_some());
-        [open, accepted].into_iter().filter_map(move |findings| {
+        let mut parts: BTreeMap<(bool, Attribution), Vec<GroupedFinding<'_>>> = BTreeMap::new();
+        for grouped in findings {
+            let key = (grouped.finding.accepted.is_some(), Attribution::of(grouped.finding));
+            parts.entry(key).or_default().push(grouped);
+        }
+        parts.into_values().filter_map(move |findings| {
             let verdict = findings.first()?.finding.verdict;
             Some(Self { requirement, level, derived, verdict, findings })
         })
     }
+
+    /// The order of groups: accepted groups last, failures before warnings, then by level and requirement.
+    pub(super) fn compare(a: &Self, b: &Self) -> Ordering {
+        let accepted = a.is_accepted().cmp(&b.is_accepted());
+        let weight = b.verdict.cmp(&a.verdict).then(a.level.cmp(&b.level));
+        accepted.then(weight).then_with(|| a.requirement.cmp(b.requirement))
+    }
 }
 
-/// Equal findings of several cases or revisions.
+/// Equal findings of several cases, revisions or tools.
 #[derive(Debug, Clone)]
 pub struct GroupedFinding<'a> {
     /// The finding of the newest revision, which represents all.
     pub finding: &'a Finding,
+    /// What is wrong, in one sentence; without the tool's name if equal findings of several tools are merged.
+    pub message: &'a str,
+    /// The tools of which the fuzzer found it, in the order of the report.
+    pub tools: Vec<&'a str>,
+    /// For each of these tools, the finding of the newest revision.
+    pub by_tool: Vec<&'a Finding>,
     /// The cases that made it, sorted.
     pub cases: Vec<&'a str>,
     /// The revisions in which it was made, oldest first.
@@ -58,23 +78,58 @@ pub struct GroupedFinding<'a> {
 }
 
 /// Groups the findings of a report: accepted groups last, failures before warnings, then by level and requirement.
+/// Each tool of which the fuzzer found something has its own finding.
 #[must_use]
 pub fn group_findings(report: &Report) -> Vec<RequirementGroup<'_>> {
-    // Findings are equal if verdict and message are.
+    group(findings(report), |finding| &finding.message)
+}
+
+/// The same, but what the fuzzer found of several tools alike is one finding: it probably has one cause.
+#[must_use]
+pub fn group_causes(report: &Report) -> Vec<RequirementGroup<'_>> {
+    group(findings(report), message_without_tool)
+}
+
+/// The message without the name of the tool with which the fuzzer begins it.
+pub(super) fn message_without_tool(finding: &Finding) -> &str {
+    let tool = finding.counterexample.as_ref().map(|example| example.tool.as_str());
+    let rest = tool.and_then(|tool| finding.message.strip_prefix(tool)?.strip_prefix(": "));
+    rest.unwrap_or(&finding.message)
+}
+
+/// The findings of one case, those of several tools alike as one.
+#[cfg(feature = "reports")]
+pub(super) fn causes_of(result: &CaseResult) -> Vec<GroupedFinding<'_>> {
+    let findings = result.findings.iter().map(|finding| (result.case.as_str(), finding));
+    group(findings, message_without_tool).into_iter().flat_map(|group| group.findings).collect()
+}
+
+/// All findings of a report, with their cases.
+fn findings(report: &Report) -> impl Iterator<Item = (&str, &Finding)> {
+    report.results().flat_map(|result| result.findings.iter().map(|finding| (result.case.as_str(), finding)))
+}
+
+/// Groups findings; those of a requirement are equal if the verdict and what `message_of` makes of them are.
+fn group<'a>(
+    findings: impl Iterator<Item = (&'a str, &'a Finding)>,
+    message_of: fn(&Finding) -> &str,
+) -> Vec<RequirementGroup<'a>> {
     let mut by_requirement: BTreeMap<&str, Vec<GroupedFinding<'_>>> = BTreeMap::new();
-    for result in report.results() {
-        for finding in &result.findings {
-            let findings = by_requirement.entry(&finding.requirement).or_default();
-            match findings.iter_mut().find(|findings| is_same(findings.finding, finding)) {
-                Some(findings) => findings.join(finding, &result.case),
-                None => findings.push(GroupedFinding {
-                    finding,
-                    cases: vec![&result.case],
-                    revisions: vec![finding.revision],
-                    count: finding.count,
-                    subjects: finding.subjects.iter().map(String::as_str).collect(),
-                }),
-            }
+    for (case, finding) in findings {
+        let findings = by_requirement.entry(&finding.requirement).or_default();
+        let message = message_of(finding);
+        match findings.iter_mut().find(|known| known.message == message && is_same(known.finding, finding)) {
+            Some(findings) => findings.join(finding, case),
+            None => findings.push(GroupedFinding {
+                finding,
+                message,
+                tools: finding.counterexample.iter().map(|example| example.tool.as_str()).collect(),
+                by_tool: finding.counterexample.iter().map(|_| finding).collect(),
+                cases: vec![case],
+                revisions: vec![finding.revision],
+                count: finding.count,
+                subjects: finding.subjects.iter().map(String::as_str).collect(),
+            }),
         }
     }
     let mut groups: Vec<RequirementGroup<'_>> = by_requirement
@@ -83,7 +138,8 @@ pub fn group_findings(report: &Report) -> Vec<RequirementGroup<'_>> {
             findings.sort_by(|a, b| {
                 let accepted = a.finding.accepted.is_some().cmp(&b.finding.accepted.is_some());
                 let weight = b.finding.verdict.cmp(&a.finding.verdict);
-                accepted.then(weight).then(a.finding.message.cmp(&b.finding.message))
+                // What most tools do is the most general.
+                accepted.then(weight).then(b.tools.len().cmp(&a.tools.len())).then(a.message.cmp(b.message))
             });
             let first = findings.first()?.finding;
             Some(RequirementGroup {
@@ -95,11 +151,7 @@ pub fn group_findings(report: &Report) -> Vec<RequirementGroup<'_>> {
             })
         })
         .collect();
-    groups.sort_by(|a, b| {
-        let accepted = a.is_accepted().cmp(&b.is_accepted());
-        let weight = b.verdict.cmp(&a.verdict).then(a.level.cmp(&b.level));
-        accepted.then(weight).then_with(|| a.requirement.cmp(b.requirement))
-    });
+    groups.sort_by(RequirementGroup::compare);
     groups
 }
 
@@ -109,12 +161,24 @@ pub(super) fn count_violated_requirements(report: &Report) -> usize {
 }
 
 fn is_same(a: &Finding, b: &Finding) -> bool {
-    a.verdict == b.verdict && a.message == b.message && a.accepted.is_some() == b.accepted.is_some()
+    a.verdict == b.verdict && a.sdk == b.sdk && a.accepted.is_some() == b.accepted.is_some()
 }
 
 impl<'a> GroupedFinding<'a> {
+    /// What is wrong, with the tool, or with the number of tools that behave alike.
+    #[cfg(feature = "reports")]
+    pub(super) fn headline(&self) -> String {
+        match self.tools.as_slice() {
+            [] | [_] => self.finding.message.clone(),
+            tools => format!("{} tools: {}", tools.len(), self.message),
+        }
+    }
+
     fn join(&mut self, finding: &'a Finding, case: &'a str) {
-        if finding.revision > self.finding.revision {
+        // The one that says most represents those of a revision.
+        let explains = |finding: &Finding| finding.counterexample.as_ref().is_some_and(|one| !one.parts.is_empty());
+        let rank = |finding: &Finding| (finding.revision, explains(finding));
+        if rank(finding) > rank(self.finding) {
             self.finding = finding;
         }
         if let Err(at) = self.cases.binary_search(&case) {
@@ -124,11 +188,55 @@ impl<'a> GroupedFinding<'a> {
             self.revisions.insert(at, finding.revision);
         }
         self.count += finding.count;
+        if let Some(example) = &finding.counterexample {
+            match self.tools.iter().position(|tool| *tool == example.tool) {
+                Some(at) if finding.revision > self.by_tool[at].revision => self.by_tool[at] = finding,
+                Some(_) => {}
+                None => {
+                    self.tools.push(&example.tool);
+                    self.by_tool.push(finding);
+                }
+            }
+        }
         for subject in &finding.subjects {
             if !self.subjects.contains(&subject.as_str()) {
                 self.subjects.push(subject);
             }
         }
+    }
+}
+
+/// The findings of a report, one for each cause, by whose they are.
+#[derive(Debug, Default)]
+pub(super) struct Parts<'a> {
+    /// What the author has to fix.
+    pub(super) author: Vec<RequirementGroup<'a>>,
+    /// What the SDK causes.
+    pub(super) sdk: Vec<RequirementGroup<'a>>,
+    /// What fair readers of the specification may see differently.
+    pub(super) interpretation: Vec<RequirementGroup<'a>>,
+    /// What is accepted, whoever it is from.
+    pub(super) accepted: Vec<RequirementGroup<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// The findings of a report.
+    pub(super) fn of(report: &'a Report) -> Self {
+        let mut parts = Self::default();
+        for group in group_causes(report).into_iter().flat_map(RequirementGroup::split) {
+            let Some(first) = group.findings.first() else { continue };
+            match (first.finding.accepted.is_some(), Attribution::of(first.finding)) {
+                (true, _) => parts.accepted.push(group),
+                (false, Attribution::Author) => parts.author.push(group),
+                (false, Attribution::Sdk) => parts.sdk.push(group),
+                (false, Attribution::Interpretation) => parts.interpretation.push(group),
+            }
+        }
+        // A group without its failures is a group of warnings.
+        for groups in [&mut parts.author, &mut parts.sdk, &mut parts.interpretation, &mut parts.accepted] {
+            groups.sort_by(RequirementGroup::compare);
+        }
+        parts
     }
 }
 
@@ -153,6 +261,33 @@ mod tests {
     }
 
     #[test]
+    fn what_several_tools_do_alike_has_one_cause() {
+        let mut report = example();
+        let crash = |result: &&crate::event::CaseResult| result.case == "fuzz/crash";
+        let position = report.targets[1].results.iter().position(|result| crash(&result)).expect("the example has one");
+        let result = &mut report.targets[1].results[position];
+        result.findings[0].message = "search: the server exits".to_owned();
+        let mut other = result.findings[0].clone();
+        other.message = "delete: the server exits".to_owned();
+        other.counterexample.as_mut().expect("the fuzzer found it").tool = "delete".to_owned();
+        // The first one was not explained.
+        result.findings[0].counterexample.as_mut().expect("the fuzzer found it").parts.clear();
+        result.findings.push(other);
+        let explained = |groups: Vec<RequirementGroup<'_>>| {
+            let found = groups.iter().flat_map(|group| &group.findings).find(|found| found.cases == ["fuzz/crash"]);
+            found.and_then(|found| found.finding.counterexample.as_ref()).map(|example| example.tool.clone())
+        };
+        assert_eq!(explained(group_causes(&report)).as_deref(), Some("delete"));
+        let crashes = |groups: Vec<RequirementGroup<'_>>| -> Vec<(String, usize)> {
+            let of_crash =
+                groups.iter().flat_map(|group| &group.findings).filter(|found| found.cases == ["fuzz/crash"]);
+            of_crash.map(|found| (found.message.to_owned(), found.tools.len())).collect()
+        };
+        assert_eq!(crashes(group_causes(&report)), [("the server exits".to_owned(), 2)]);
+        assert_eq!(crashes(group_findings(&report)).len(), 2);
+    }
+
+    #[test]
     fn failures_come_first_and_must_comes_before_should() {
         let report = example();
         let groups = group_findings(&report);
@@ -161,5 +296,25 @@ mod tests {
         sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
         assert_eq!(order, sorted);
         assert!(order.len() > 2 && order.iter().filter(|(accepted, ..)| *accepted).count() == 1);
+    }
+
+    #[test]
+    fn the_findings_of_one_rule_are_split_by_whose_they_are() {
+        let mut report = example();
+        let warned = |result: &&mut crate::event::CaseResult| result.case == "jsonrpc/error-message";
+        let result = report.targets[1].results.iter_mut().find(warned).expect("a warning");
+        result.findings[0].sdk = None;
+        let mut of_sdk = result.findings[0].clone();
+        of_sdk.sdk = Some("Python SDK 1".to_owned());
+        let mut inferred = result.findings[0].clone();
+        (inferred.derived, inferred.message) = (true, "Another sentence.".to_owned());
+        result.findings.extend([of_sdk, inferred]);
+        let parts = Parts::of(&report);
+        let count = |groups: &[RequirementGroup<'_>]| {
+            groups.iter().filter(|group| group.requirement == "jsonrpc-error-message-concise").count()
+        };
+        assert_eq!([&parts.author, &parts.sdk, &parts.interpretation].map(|part| count(part)), [1, 1, 1]);
+        assert_eq!(count(&parts.accepted), 0);
+        assert_eq!(parts.accepted.len(), 1);
     }
 }

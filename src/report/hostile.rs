@@ -10,8 +10,19 @@ use super::Report;
 pub const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\nPASS\u{202e}ssap\u{2069}\u{200b}\u{e0041}<script>";
 
 /// Members with a fixed set of values, which no server influences.
-const FIXED_MEMBERS: [&str; 10] =
-    ["kind", "outcome", "skipped", "revision", "verdict", "level", "direction", "shutdown", "fail-on", "shard"];
+const FIXED_MEMBERS: [&str; 11] = [
+    "kind",
+    "outcome",
+    "skipped",
+    "revision",
+    "verdict",
+    "level",
+    "direction",
+    "shutdown",
+    "fail-on",
+    "shard",
+    "fails-for",
+];
 
 /// Appends an attack string to every free text of a report.
 ///

@@ -92,7 +92,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use serde::Deserialize;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::report::{HOSTILE, example, golden};
@@ -132,6 +132,62 @@ mod tests {
                 validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
             assert_eq!(errors, Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn the_schema_and_the_type_agree_on_the_members_of_a_message() {
+        let mut schema = schema();
+        schema["$ref"] = "#/$defs/message-summary".into();
+        schema.as_object_mut().expect("an object").retain(|name, _| name.starts_with('$'));
+        let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+        let rows = [
+            (json!({"kind": "request", "id": null, "method": "a", "tool": "b"}), true),
+            (json!({"kind": "notification", "method": "a"}), true),
+            (json!({"kind": "result", "id": 1}), true),
+            (json!({"kind": "error", "code": "a"}), true),
+            (json!({"kind": "batch"}), true),
+            (json!({"kind": "other", "id": {}}), true),
+            (json!({"kind": "request", "method": "a"}), false),
+            (json!({"kind": "notification"}), false),
+            (json!({"kind": "notification", "method": "a", "id": 1}), false),
+            (json!({"kind": "result", "method": "a"}), false),
+            (json!({"kind": "batch", "id": 1}), false),
+            (json!({"kind": "other", "code": 1}), false),
+            (json!({"id": 1}), false),
+        ];
+        for (message, fits) in rows {
+            assert_eq!(validator.is_valid(&message), fits, "{message}");
+            let read = serde_json::from_value::<crate::verdict::MessageSummary>(message.clone());
+            assert_eq!(read.is_ok(), fits, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_report_of_an_earlier_version_without_message_summaries_is_read() {
+        fn without_messages(value: &mut Value) {
+            match value {
+                Value::Object(members) => {
+                    if members.contains_key("direction") {
+                        members.shift_remove("message");
+                    }
+                    members.values_mut().for_each(without_messages);
+                }
+                Value::Array(items) => items.iter_mut().for_each(without_messages),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        let mut value = serde_json::to_value(example()).expect("JSON");
+        without_messages(&mut value);
+        assert!(validator().is_valid(&value));
+        let read = Report::parse(&value.to_string()).expect("a report");
+        let evidence = |report: &Report| -> Vec<crate::verdict::Evidence> {
+            let findings = report.results().flat_map(|result| &result.findings);
+            findings.flat_map(|finding| finding.evidence.clone()).collect()
+        };
+        assert!(evidence(&read).iter().all(|item| item.message.is_none()));
+        let texts = |report| evidence(report).into_iter().map(|item| item.text).collect::<Vec<_>>();
+        assert_eq!(texts(&read), texts(&example()));
+        assert!(read.render(&crate::report::Html).contains("tools/call"));
     }
 
     #[test]
@@ -366,6 +422,7 @@ mod tests {
             pub(super) counterexample: Option<Value>,
             pub(super) confirmation: Option<Confirmation>,
             pub(super) accepted: Option<String>,
+            pub(super) sdk: Option<String>,
         }
 
         #[derive(Deserialize)]
@@ -384,6 +441,8 @@ mod tests {
             pub(super) text: String,
             #[serde(default)]
             pub(super) omitted: u64,
+            /// Only the schema checks its members.
+            pub(super) message: Option<Value>,
         }
 
         #[derive(Deserialize)]
@@ -551,6 +610,7 @@ mod tests {
         let confirmed = read.confirmation.as_ref().map(|one| (one.tried, one.failed));
         assert_eq!(confirmed, expected.confirmation.map(|one| (one.tried as u64, one.failed as u64)));
         assert_eq!(read.accepted, expected.accepted);
+        assert_eq!(read.sdk, expected.sdk);
         assert_evidence_equal(&read.evidence, &expected.evidence);
     }
 
@@ -563,6 +623,8 @@ mod tests {
                 (&direction, &expected.text, expected.omitted as u64)
             );
             assert!((read.at - expected.at_ms).abs() < f64::EPSILON);
+            let message = expected.message.as_ref().map(|message| serde_json::to_value(message).expect("JSON"));
+            assert_eq!(read.message, message);
         }
     }
 

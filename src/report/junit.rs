@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
 
-use super::finding_text::{accepted_reason, effective_verdict, evidence_lines, finding_lines, flaky_note};
+use super::finding_text::{
+    MAX_LINE_CHARS, accepted_reason, effective_verdict, evidence_lines, finding_lines, flaky_note,
+};
+use super::group::{GroupedFinding, causes_of};
 use super::visible::{excerpt, visible};
 use super::{Conclusion, FailOn, Renderer, Report, Target};
 use crate::event::CaseResult;
@@ -72,15 +75,16 @@ fn test_case(report: &Report, result: &CaseResult) -> TestCase {
     for requirement in &result.requirements {
         case.add_property(("requirement", visible(requirement).as_ref()));
     }
-    for note in result.findings.iter().filter_map(flaky_note) {
+    let causes = causes_of(result);
+    for note in causes.iter().filter_map(|cause| flaky_note(cause.finding)) {
         case.add_property(("flaky", note.as_str()));
     }
     for note in &result.notes {
         case.add_property(("note", excerpt(note, 1000, 0).as_str()));
     }
-    let evidence: Vec<String> = result
-        .findings
+    let evidence: Vec<String> = causes
         .iter()
+        .map(|cause| cause.finding)
         .flat_map(|finding| std::iter::once(format!("# {}", finding.requirement)).chain(evidence_lines(finding)))
         .map(|line| visible(&line).into_owned())
         .collect();
@@ -113,7 +117,7 @@ fn status(report: &Report, result: &CaseResult) -> TestCaseStatus {
         }
         verdict @ (Verdict::Fail | Verdict::Warn) => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            let messages: Vec<&str> = result.findings.iter().map(|finding| finding.message.as_str()).collect();
+            let messages: Vec<String> = causes_of(result).iter().map(GroupedFinding::headline).collect();
             status.set_type(verdict.as_str()).set_message(excerpt(&messages.join(" "), 1000, 0));
             status.set_description(describe_findings(result));
             status
@@ -121,10 +125,20 @@ fn status(report: &Report, result: &CaseResult) -> TestCaseStatus {
     }
 }
 
-/// The findings of a case as plain text.
+/// The findings of a case as plain text, one for each cause.
 fn describe_findings(result: &CaseResult) -> String {
-    let parts: Vec<String> = result.findings.iter().map(|finding| lines(finding_lines(finding))).collect();
+    let parts: Vec<String> = causes_of(result).iter().map(|cause| lines(cause_lines(cause))).collect();
     parts.join("\n")
+}
+
+/// The lines of a finding, with the tools that behave alike.
+fn cause_lines(cause: &GroupedFinding<'_>) -> Vec<String> {
+    let mut lines = finding_lines(cause.finding);
+    if cause.tools.len() > 1 {
+        lines[0] = excerpt(&cause.headline(), MAX_LINE_CHARS, 0);
+        lines.insert(1, format!("tools: {}", excerpt(&cause.tools.join(", "), MAX_LINE_CHARS, 0)));
+    }
+    lines
 }
 
 fn lines(lines: impl IntoIterator<Item = String>) -> String {
@@ -218,6 +232,25 @@ mod tests {
         assert_eq!(wrong[..4], failing);
         assert_eq!(wrong[4..], ["problem", "baseline 1", "baseline 2"]);
         assert_eq!((cases.len(), read.tests, read.failures, read.errors), (13, 13, 5, 2));
+    }
+
+    #[test]
+    fn a_cause_is_described_once_however_many_tools_show_it() {
+        let mut report = example();
+        let crash = |result: &&mut CaseResult| result.case == "fuzz/crash";
+        let result = report.targets[1].results.iter_mut().find(crash).expect("the example has one");
+        result.findings[0].message = "search: the server exits".to_owned();
+        for tool in ["delete", "list"] {
+            let mut other = result.findings[0].clone();
+            other.message = format!("{tool}: the server exits");
+            tool.clone_into(&mut other.counterexample.as_mut().expect("the fuzzer found it").tool);
+            result.findings.push(other);
+        }
+        let text = rendered(&report);
+        assert_eq!(text.matches("message=\"3 tools: the server exits\"").count(), 1, "{text}");
+        assert_eq!(text.matches("tools: search, delete, list").count(), 1);
+        assert_eq!(text.matches("requirement: jsonrpc-request-answered").count(), 1);
+        assert_eq!(text.matches("# jsonrpc-request-answered").count(), 1);
     }
 
     #[test]

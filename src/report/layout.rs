@@ -23,6 +23,21 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Wraps text like [`wrap`], and also breaks words that are longer than a line. Not for what a reader copies.
+#[must_use]
+pub fn wrap_and_break(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in wrap(text, width) {
+        let characters: Vec<char> = line.chars().collect();
+        // An empty line is a line as well.
+        lines.extend(characters.chunks(width.max(1)).map(|chunk| chunk.iter().collect::<String>()));
+        if characters.is_empty() {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 /// Formats milliseconds with a suitable unit and few digits.
 #[must_use]
 pub fn format_ms(ms: f64) -> String {
@@ -44,6 +59,13 @@ mod tests {
         assert_eq!(wrap("a bb ccc", 4), ["a bb", "ccc"]);
         assert_eq!(wrap("https://long.example x", 5), ["https://long.example", "x"]);
         assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn long_words_are_broken_on_request() {
+        assert_eq!(wrap_and_break("a bbbbbbbbbb c", 4), ["a", "bbbb", "bbbb", "bb", "c"]);
+        assert_eq!(wrap_and_break("äöüß€", 3), ["äöü", "ß€"]);
+        assert_eq!(wrap_and_break("", 5), [""]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 
 use super::conclusion::{CaseCounts, color_verdict};
 use super::finding_text::{evidence_lines, flaky_note, level_label};
-use super::group::{GroupedFinding, RequirementGroup, group_findings};
+use super::group::{GroupedFinding, Parts, RequirementGroup};
+use super::sdk::Sdk;
 use super::visible::excerpt;
 use super::{Renderer, Report, verdict_line};
 use crate::verdict::Verdict;
@@ -29,13 +30,16 @@ impl Renderer for Markdown {
         write_table(report, &mut page);
         write_baseline(report, &mut page);
         write_problem(report, &mut page);
-        let (accepted, open): (Vec<_>, Vec<_>) = group_findings(report)
-            .into_iter()
-            .flat_map(RequirementGroup::split)
-            .partition(RequirementGroup::is_accepted);
+        write_untested(report, &mut page);
+        let Parts { author, sdk, interpretation, accepted } = Parts::of(report);
         let mut omitted = 0;
-        for (title, groups) in [("", open), ("### Accepted\n\n", accepted)] {
-            let mut title = title;
+        for (title, groups) in [
+            (String::new(), author),
+            (sdk_title(&sdk), sdk),
+            (INTERPRETATION_TITLE.to_owned(), interpretation),
+            ("### Accepted\n\n".to_owned(), accepted),
+        ] {
+            let mut title = title.as_str();
             for group in groups {
                 let mut part = title.to_owned();
                 write_group(&group, &mut part);
@@ -54,6 +58,20 @@ impl Renderer for Markdown {
         }
         out.write_all(page.as_bytes())
     }
+}
+
+const INTERPRETATION_TITLE: &str = "### Open questions of interpretation\n\n\
+    The specification states these rules without a keyword such as MUST, so they only warn.\n\n";
+
+/// The title of what the SDK causes, with how to get rid of it.
+fn sdk_title(groups: &[RequirementGroup<'_>]) -> String {
+    let names = groups.iter().flat_map(|group| &group.findings).filter_map(|grouped| grouped.finding.sdk.as_deref());
+    let Some(name) = names.into_iter().next() else { return String::new() };
+    let mut title = format!("### Not from your code: {}\n\n", sentence(&excerpt(name, 60, 0)));
+    if let Some(sdk) = Sdk::named(name) {
+        write!(title, "To get rid of them, {}.\n\n", sdk.remedy).expect(STRING_WRITE);
+    }
+    title
 }
 
 const STRING_WRITE: &str = "a string takes all that is written";
@@ -109,6 +127,24 @@ fn write_baseline(report: &Report, page: &mut String) {
     page.push('\n');
 }
 
+/// The tools that no generated call could satisfy.
+fn write_untested(report: &Report, page: &mut String) {
+    const MAX_LINES: usize = 20;
+    let summaries = report.targets.iter().filter_map(|target| target.summary.fuzz.as_ref());
+    let lines: Vec<String> = summaries.flat_map(super::untested::lines).collect();
+    if lines.is_empty() {
+        return;
+    }
+    page.push_str("### Not tested\n\n");
+    for line in lines.iter().take(MAX_LINES) {
+        writeln!(page, "- {}", code(line, 700)).expect(STRING_WRITE);
+    }
+    if lines.len() > MAX_LINES {
+        writeln!(page, "- and {} more", lines.len() - MAX_LINES).expect(STRING_WRITE);
+    }
+    page.push('\n');
+}
+
 fn write_problem(report: &Report, page: &mut String) {
     let Some(problem) = report.summary.as_ref().and_then(|summary| summary.problem.as_ref()) else { return };
     let (message, hint) = (sentence(&excerpt(&problem.message, 600, 0)), sentence(&excerpt(&problem.hint, 600, 0)));
@@ -135,9 +171,17 @@ fn write_finding(grouped: &GroupedFinding<'_>, page: &mut String) {
     let finding = grouped.finding;
     let revisions: Vec<&str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
     let cases: Vec<String> = grouped.cases.iter().take(8).map(|case| code(case, 120)).collect();
-    write!(page, "{}\n\n", sentence(&excerpt(&finding.message, 600, 0))).expect(STRING_WRITE);
+    write!(page, "{}\n\n", sentence(&excerpt(grouped.message, 600, 0))).expect(STRING_WRITE);
     let mut item = |label: &str, text: &str| writeln!(page, "- **{label}** {text}").expect(STRING_WRITE);
     item("found", &format!("{}× in {} by {}", grouped.count, revisions.join(", "), cases.join(", ")));
+    if !grouped.tools.is_empty() {
+        let tools: Vec<String> = grouped.tools.iter().take(8).map(|tool| code(tool, 120)).collect();
+        let more = match grouped.tools.len().saturating_sub(8) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        item("tools", &format!("{}{more}", tools.join(", ")));
+    }
     if !grouped.subjects.is_empty() {
         let places: Vec<String> = grouped.subjects.iter().take(8).map(|place| code(place, 120)).collect();
         item("where", &places.join(", "));

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::{Report, Requirements, Target};
-use crate::case::Shard;
 use crate::event::{CaseResult, RunSummary, SkipKind, TargetSummary, ToolNote};
+use crate::shard::Shard;
 use crate::verdict::Verdict;
 
 /// Why reports cannot be merged.
@@ -145,7 +145,10 @@ fn join_target(known: &mut Target, more: Target) {
     join_target_summary(&mut known.summary, more.summary);
 }
 
-/// Joins the results of a passive case in two shards.
+/// The beginning of the ids of the cases that judge the calls of the fuzzer.
+const FUZZ_AREA: &str = "fuzz/";
+
+/// Joins the results of a passive case in two shards, or of one that judges the calls of the fuzzer.
 fn join_result(known: &mut CaseResult, more: CaseResult) {
     let verdict = known.verdict.join(more.verdict);
     if verdict == more.verdict && known.verdict != verdict {
@@ -163,8 +166,13 @@ fn join_result(known: &mut CaseResult, more: CaseResult) {
         _ => None,
     };
     known.verdict = verdict;
-    // Shards observe much of the same traffic, so the counts are not added.
-    known.observed = known.observed.max(more.observed);
+    known.observed = if known.case.starts_with(FUZZ_AREA) {
+        // Each tool is fuzzed in one shard.
+        known.observed + more.observed
+    } else {
+        // Shards observe much of the same traffic, so the counts are not added.
+        known.observed.max(more.observed)
+    };
     known.duration_ms += more.duration_ms;
     for note in more.notes {
         if !known.notes.contains(&note) {
@@ -209,6 +217,17 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
             fuzz.wall_ms = fuzz.wall_ms.max(more.wall_ms);
             fuzz.restarts += more.restarts;
             fuzz.stopped_early = fuzz.stopped_early.or(more.stopped_early);
+            fuzz.saved_calls = match (fuzz.saved_calls.take(), more.saved_calls) {
+                (Some(mut saved), Some(more)) => {
+                    saved.saved += more.saved;
+                    // Each shard tries all saved calls.
+                    saved.fixed = saved.fixed.max(more.fixed);
+                    saved.removed += more.removed;
+                    saved.problems.extend(more.problems);
+                    Some(saved)
+                }
+                (one, other) => one.or(other),
+            };
             // Each tool is fuzzed in one shard; the other shards list it without calls.
             for tool in more.tools {
                 match fuzz.tools.iter_mut().find(|one| one.tool == tool.tool) {

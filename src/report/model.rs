@@ -7,13 +7,16 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::BaselineComparison;
 use super::requirements::Requirements;
-use super::{BaselineComparison, Conclusion, Renderer, Text};
-use crate::case::Shard;
 use crate::event::{CaseResult, Event, RunSummary, Sink, TargetSummary};
+use crate::shard::Shard;
 
 /// The version of the JSON report's format.
 pub const FORMAT: u32 = 2;
+
+/// The value of `calls` where a recording is judged.
+pub const NO_CALLS: &str = "none";
 
 /// The program that wrote the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +42,8 @@ pub struct Options {
     pub skip: Vec<String>,
     /// Which findings fail the run.
     pub fail_on: FailOn,
-    /// Which tools may be called: `read-only`, `non-destructive` (the default) or `destructive`.
+    /// Which tools may be called: `read-only`, `non-destructive` (the default) or `destructive`; `none` where a recording
+    /// is judged.
     pub calls: String,
     /// The hints file, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +68,8 @@ pub enum FailOn {
     Must,
     /// Failures and warnings.
     Should,
+    /// Failures, and tools that no generated call could satisfy.
+    Untested,
     /// None: the run only reports.
     Never,
 }
@@ -123,6 +129,13 @@ pub enum ReportError {
     },
 }
 
+impl Options {
+    /// Whether a recording is judged instead of a server.
+    pub(super) fn is_of_recording(&self) -> bool {
+        self.calls == NO_CALLS
+    }
+}
+
 impl Report {
     /// An empty report, to be filled by the events of a run.
     #[must_use]
@@ -166,42 +179,6 @@ impl Report {
             return Err(ReportError::Format { found: format });
         }
         Ok(serde_json::from_str(text)?)
-    }
-
-    /// The conclusion of the run.
-    #[must_use]
-    pub fn conclusion(&self) -> Conclusion {
-        Conclusion::of(self)
-    }
-
-    /// The report in one of the formats.
-    ///
-    /// # Panics
-    /// When a custom renderer fails or writes something that is not UTF-8; the built-in ones do neither.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcp_conformance::{Judge, Server, Settings};
-    /// use mcp_conformance::report::{Html, Junit};
-    ///
-    /// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
-    /// let report = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
-    /// assert!(report.render(&Junit).starts_with("<?xml"));
-    /// assert!(report.render(&Html).contains("<html"));
-    /// # Ok::<(), mcp_conformance::JudgeError>(())
-    /// ```
-    #[must_use]
-    pub fn render(&self, renderer: &dyn Renderer) -> String {
-        let mut bytes = Vec::new();
-        renderer.render(self, &mut bytes).expect("memory takes all that is written");
-        String::from_utf8(bytes).expect("every format is text")
-    }
-
-    /// The report as plain text: findings first, the verdict line last.
-    #[must_use]
-    pub fn to_text(&self) -> String {
-        self.render(&Text::default())
     }
 
     /// All case results, revision by revision.
@@ -262,7 +239,8 @@ impl Sink for ReportBuilder {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::RunStarted { server } => self.report.server.clone_from(server),
-            Event::Probed { .. } | Event::Wire { .. } | Event::FuzzingStarted { .. } => {}
+            Event::Probed { .. } | Event::Wire { .. } | Event::TranscriptLine { .. } | Event::FuzzingStarted { .. } => {
+            }
             Event::CaseFinished(result) => self.pending.push(result.as_ref().clone()),
             Event::TargetFinished(summary) => self.finish(summary),
             Event::RunFinished(summary) => self.report.summary = Some(summary.as_ref().clone()),

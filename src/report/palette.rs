@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::verdict::Verdict;
+use crate::verdict::{Direction, Verdict};
 
 /// One style per meaning. Without colour every style is empty, so that the same code writes plain text.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,15 @@ impl Palette {
             Verdict::Error => AnsiColor::Magenta.on_default().bold(),
             Verdict::Pass => AnsiColor::Green.on_default().bold(),
             Verdict::Skip => Style::new().dimmed(),
+        }
+    }
+
+    pub(super) fn of_direction(&self, direction: Direction) -> Style {
+        match direction {
+            Direction::Sent => self.sent(),
+            Direction::Received => self.received(),
+            Direction::Stderr => self.of(Verdict::Warn),
+            Direction::Event => self.faint,
         }
     }
 

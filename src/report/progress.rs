@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::finding_text::wire_line;
 use super::layout::format_ms;
 use super::palette::{Palette, paint};
-use super::text::wire_line;
 use super::visible::{excerpt, visible};
 use crate::event::{CaseResult, Event, Sink};
 use crate::verdict::Verdict;
@@ -23,7 +23,6 @@ pub struct ProgressReporter<W> {
     out: W,
     palette: Palette,
     lines: bool,
-    notices: bool,
     bar: Option<ProgressBar>,
     failing: usize,
 }
@@ -32,28 +31,20 @@ impl<W: Write + Send> ProgressReporter<W> {
     /// Writes a line to `out` for each message and each case.
     #[must_use]
     pub fn lines(out: W, color: bool) -> Self {
-        Self { out, palette: Palette::new(color), lines: true, notices: false, bar: None, failing: 0 }
+        Self { out, palette: Palette::new(color), lines: true, bar: None, failing: 0 }
     }
 
     /// Shows a progress bar on standard error, which has to be a terminal.
     #[must_use]
     pub fn progress(out: W) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { out, palette: Palette::new(false), lines: false, notices: false, bar: Some(bar), failing: 0 }
+        Self { out, palette: Palette::new(false), lines: false, bar: Some(bar), failing: 0 }
     }
 
     /// Shows nothing.
     #[must_use]
     pub fn silent(out: W) -> Self {
-        Self { out, palette: Palette::new(false), lines: false, notices: false, bar: None, failing: 0 }
-    }
-
-    /// Only announces which tools will be fuzzed.
-    #[must_use]
-    pub fn notices(out: W) -> Self {
-        let mut reporter = Self::silent(out);
-        reporter.notices = true;
-        reporter
+        Self { out, palette: Palette::new(false), lines: false, bar: None, failing: 0 }
     }
 
     fn write_case(&mut self, result: &CaseResult) -> io::Result<()> {
@@ -105,14 +96,13 @@ impl<W: Write + Send> ProgressReporter<W> {
                 let failing = if self.failing == 0 { String::new() } else { format!("{} fail  ", self.failing) };
                 bar.set_message(format!("{failing}{} {}", result.revision, visible(&result.case)));
             }
-            Event::FuzzingStarted { .. } => {
-                if let Some(line) = fuzzing_line(event) {
-                    bar.println(line);
-                }
-                bar.set_message("fuzzing");
+            Event::FuzzingStarted { tools, time, .. } => {
+                // Which tools, and with which seed, is part of the report, before which nothing is written.
+                let tools = if tools.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", tools.len()) };
+                bar.set_message(format!("fuzzing {tools}, at most {:.0} s", time.as_secs_f64()));
                 bar.enable_steady_tick(Duration::from_millis(120));
             }
-            Event::Wire { .. } | Event::TargetFinished(_) => {}
+            Event::Wire { .. } | Event::TranscriptLine { .. } | Event::TargetFinished(_) => {}
             Event::RunFinished(_) => bar.finish_and_clear(),
         }
     }
@@ -121,7 +111,7 @@ impl<W: Write + Send> ProgressReporter<W> {
 /// Announces what will be fuzzed, in one line.
 fn fuzzing_line(event: &Event) -> Option<String> {
     const MAX_NAMES: usize = 40;
-    let Event::FuzzingStarted { revision, tools, excluded, calls, seed } = event else { return None };
+    let Event::FuzzingStarted { revision, tools, excluded, calls, time, seed } = event else { return None };
     let names: Vec<String> = tools.iter().take(MAX_NAMES).map(|name| excerpt(name, 60, 0)).collect();
     let more = if tools.len() > MAX_NAMES { format!(" and {} more", tools.len() - MAX_NAMES) } else { String::new() };
     let excluded = match excluded {
@@ -129,8 +119,13 @@ fn fuzzing_line(event: &Event) -> Option<String> {
         1 => "; 1 tool is excluded".to_owned(),
         count => format!("; {count} tools are excluded"),
     };
+    let calls = match calls {
+        None => "as many calls of each tool as its schema needs".to_owned(),
+        Some(calls) => format!("{calls} calls per tool and those for mutants of its schema"),
+    };
+    let seconds = time.as_secs_f64();
     Some(format!(
-        "fuzzing in {revision}, {calls} calls per tool, seed {seed}: {}{more}{excluded}",
+        "fuzzing in {revision}, {calls}, in at most {seconds:.0} s, seed {seed}: {}{more}{excluded}",
         if names.is_empty() { "no tool".to_owned() } else { names.join(", ") }
     ))
 }
@@ -143,12 +138,6 @@ fn style(template: &str) -> ProgressStyle {
 impl<W: Write + Send> Sink for ProgressReporter<W> {
     fn on(&mut self, event: &Event) -> io::Result<()> {
         self.update_bar(event);
-        if self.notices
-            && let Some(line) = fuzzing_line(event)
-        {
-            writeln!(self.out, "{line}")?;
-            return self.out.flush();
-        }
         if !self.lines {
             return Ok(());
         }
@@ -176,7 +165,7 @@ impl<W: Write + Send> Sink for ProgressReporter<W> {
                 }
             }
             Event::CaseFinished(result) => self.write_case(result)?,
-            Event::TargetFinished(_) => {}
+            Event::TargetFinished(_) | Event::TranscriptLine { .. } => {}
             Event::RunFinished(_) => writeln!(self.out)?,
         }
         self.out.flush()
@@ -232,14 +221,26 @@ mod tests {
     }
 
     #[test]
-    fn silent_output_writes_nothing() {
-        let mut bytes = Vec::new();
-        let mut reporter = ProgressReporter::silent(&mut bytes);
-        for event in events() {
-            reporter.on(&event).expect("a vector takes all that is written");
-        }
-        drop(reporter);
-        assert!(bytes.is_empty());
+    fn only_verbose_output_writes_a_line_before_the_report() {
+        let fuzzing = Event::FuzzingStarted {
+            revision: crate::spec::Revision::ALL[0],
+            tools: vec!["search".to_owned()],
+            excluded: 2,
+            calls: None,
+            time: Duration::from_secs(60),
+            seed: 7,
+        };
+        let written = |create: fn(Vec<u8>) -> ProgressReporter<Vec<u8>>| {
+            let mut reporter = create(Vec::new());
+            for event in events().iter().chain([&fuzzing]) {
+                reporter.on(event).expect("a vector takes all that is written");
+            }
+            String::from_utf8(std::mem::take(&mut reporter.out)).expect("UTF-8")
+        };
+        assert_eq!(written(ProgressReporter::silent), "");
+        assert_eq!(written(ProgressReporter::progress), "");
+        let lines = written(|out| ProgressReporter::lines(out, false));
+        assert!(lines.contains("fuzzing in 2024-10-07, ") && lines.contains("seed 7: search; 2 tools"), "{lines}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! SARIF 2.1.0: a rule for each requirement, a result for each finding.
+//! SARIF 2.1.0: a rule for each requirement, a result for each cause: what several tools do alike, or what several cases or
+//! revisions show, is one alert.
 //!
 //! An accepted finding is a result with a suppression, so that a viewer closes its alert instead of losing it. The
-//! location of a result is the case, because the source code of the server is unknown.
+//! location of a result is the case, because the source code of the server is unknown, or a file that the user names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,23 +11,30 @@ use std::io;
 use serde::Serialize;
 
 use super::finding_text::{evidence_lines, finding_lines, flaky_note, level_label};
+use super::group::{GroupedFinding, group_causes};
 use super::json::write_escaped;
 use super::visible::{excerpt, visible};
 use super::{Conclusion, Renderer, Report};
-use crate::case::stable_hash;
-use crate::event::CaseResult;
-use crate::spec::{Catalogue, Level};
+use crate::shard::stable_hash;
+use crate::spec::{Catalogue, Level, book_address, requirement_page};
 use crate::verdict::{Finding, Verdict};
 
 /// Writes a report as SARIF 2.1.0.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sarif;
+#[derive(Debug, Clone, Default)]
+pub struct Sarif {
+    /// The file of the server's repository that every result points to, relative to its root and with `/`; the file of the
+    /// case if absent. Code scanning shows a result only where its file exists.
+    pub file: Option<String>,
+}
 
 impl Renderer for Sarif {
     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
-        write_escaped(&Log::of(report), out)
+        write_escaped(&Log::of(report, self.file.as_deref()), out)
     }
 }
+
+/// The length at which a list of tools is truncated, in characters.
+const MAX_TOOLS_CHARS: usize = 300;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -173,8 +181,10 @@ struct Suppression {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultProperties {
-    case: String,
-    revision: &'static str,
+    cases: Vec<String>,
+    revisions: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<String>,
     count: usize,
     reproduce: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,7 +193,7 @@ struct ResultProperties {
 }
 
 impl Log {
-    fn of(report: &Report) -> Self {
+    fn of(report: &Report, file: Option<&str>) -> Self {
         let mut rules: BTreeMap<&str, (&Finding, Vec<&'static str>)> = BTreeMap::new();
         for finding in report.results().flat_map(|result| &result.findings) {
             let (_, revisions) = rules.entry(&finding.requirement).or_insert((finding, Vec::new()));
@@ -194,10 +204,10 @@ impl Log {
         let rule_ids: Vec<&str> = rules.keys().copied().collect();
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut results = Vec::new();
-        for result in report.results() {
-            for finding in &result.findings {
-                let index = rule_ids.binary_search(&finding.requirement.as_str()).unwrap_or_default();
-                results.push(sarif_result(result, finding, index, &mut seen));
+        for group in group_causes(report) {
+            let index = rule_ids.binary_search(&group.requirement).unwrap_or_default();
+            for grouped in &group.findings {
+                results.push(sarif_result(grouped, index, file, &mut seen));
             }
         }
         let properties = [("server", excerpt(&report.server, 2000, 0)), ("started", report.started.clone())];
@@ -227,19 +237,14 @@ fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     let text = known.map_or_else(|| visible(&finding.requirement).into_owned(), |known| known.text.clone());
     let fix = excerpt(&finding.fix, 2000, 0);
     let link = uri(&finding.link);
+    // The page says what to do in more words, and links to the specification.
+    let page = known.and_then(|known| book_address(&requirement_page(known)));
     Rule {
         id: visible(&finding.requirement).into_owned(),
         short_description: Message::from(text.clone()),
         full_description: Message::from(format!("{text} ({})", level_label(finding))),
-        help: Message {
-            text: format!("{text}\n\nHow to fix it: {fix}\n\n{link}"),
-            markdown: Some(format!(
-                "{}\n\n**How to fix it:** {}\n\n[The specification]({link})",
-                super::markdown::sentence(&text),
-                super::markdown::sentence(&fix)
-            )),
-        },
-        help_uri: link,
+        help: help(&text, &fix, known.map(|known| known.id.as_str()), page.as_deref(), &link),
+        help_uri: page.unwrap_or(link),
         default_configuration: Configuration {
             level: match (finding.level, finding.derived) {
                 (Level::Must | Level::Schema, false) => "error",
@@ -258,48 +263,76 @@ fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     }
 }
 
+/// What the rule says, how to fix the server, and where to read more.
+fn help(text: &str, fix: &str, requirement: Option<&str>, page: Option<&str>, link: &str) -> Message {
+    let explain = requirement.map_or_else(String::new, |id| format!("More: `mcp-conformance explain {id}`\n\n"));
+    let pages: Vec<&str> = page.into_iter().chain([link]).collect();
+    let page = page.map_or_else(String::new, |page| format!("[The rule and its cases]({page}) | "));
+    Message {
+        text: format!("{text}\n\nHow to fix it: {fix}\n\n{explain}{}", pages.join("\n")),
+        markdown: Some(format!(
+            "{}\n\n**How to fix it:** {}\n\n{explain}{page}[The specification]({link})",
+            super::markdown::sentence(text),
+            super::markdown::sentence(fix)
+        )),
+    }
+}
+
 fn sarif_result(
-    result: &CaseResult,
-    finding: &Finding,
+    grouped: &GroupedFinding<'_>,
     index: usize,
+    file: Option<&str>,
     seen: &mut BTreeMap<String, usize>,
 ) -> SarifResult {
+    let finding = grouped.finding;
     // Only what is stable from run to run: no times, no counts, no text of the server.
-    let identity = [result.case.as_str(), &finding.requirement, finding.revision.as_str(), &finding.message].join("\n");
+    let identity = [finding.requirement.as_str(), grouped.message].join("\n");
     let number = seen.entry(identity.clone()).or_default();
     *number += 1;
     let fingerprint = format!("{:016x}:{number}", stable_hash(&identity));
-    let lines = finding_lines(finding).join("\n");
+    let revisions: Vec<&'static str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
+    let cases: Vec<String> = grouped.cases.iter().map(|case| visible(case).into_owned()).collect();
+    let tools: Vec<String> = grouped.tools.iter().map(|tool| visible(tool).into_owned()).collect();
+    let case = grouped.cases.first().copied().unwrap_or_default();
     SarifResult {
         rule_id: visible(&finding.requirement).into_owned(),
         rule_index: index,
         level: if finding.verdict == Verdict::Fail { "error" } else { "warning" },
-        message: Message::from(format!("In {}: {lines}", finding.revision)),
+        message: Message::from(message_of(grouped, &revisions, &tools)),
         locations: [Location {
             physical_location: PhysicalLocation {
-                artifact_location: ArtifactLocation { uri: format!("cases/{}.jsonc", uri(&result.case)) },
+                artifact_location: ArtifactLocation {
+                    uri: file.map_or_else(|| format!("cases/{}.jsonc", uri(case)), uri),
+                },
                 region: Region { start_line: 1 },
             },
-            logical_locations: [LogicalLocation {
-                fully_qualified_name: format!("{}/{}", finding.revision, visible(&result.case)),
-                kind: "function",
-            }],
+            logical_locations: [LogicalLocation { fully_qualified_name: visible(case).into_owned(), kind: "function" }],
         }],
-        partial_fingerprints: [("mcpConformance/v1", fingerprint)].into_iter().collect(),
+        partial_fingerprints: [("mcpConformance/v2", fingerprint)].into_iter().collect(),
         suppressions: finding
             .accepted
             .iter()
             .map(|why| Suppression { kind: "external", justification: excerpt(why, 1000, 0) })
             .collect(),
         properties: ResultProperties {
-            case: visible(&result.case).into_owned(),
-            revision: finding.revision.as_str(),
-            count: finding.count,
+            cases,
+            revisions,
+            tools,
+            count: grouped.count,
             reproduce: visible(&finding.reproduce).into_owned(),
             flaky: flaky_note(finding),
             messages: evidence_lines(finding),
         },
     }
+}
+
+/// Where it was found, and the newest finding of the cause.
+fn message_of(grouped: &GroupedFinding<'_>, revisions: &[&str], tools: &[String]) -> String {
+    let mut where_found = format!("In {}", revisions.join(", "));
+    if tools.len() > 1 {
+        let _ = write!(where_found, ", with {} tools: {}", tools.len(), excerpt(&tools.join(", "), MAX_TOOLS_CHARS, 0));
+    }
+    format!("{where_found}: {}", finding_lines(grouped.finding).join("\n"))
 }
 
 fn invocation(report: &Report) -> Invocation {
@@ -348,7 +381,7 @@ mod tests {
 
     fn rendered(report: &Report) -> String {
         let mut bytes = Vec::new();
-        Sarif.render(report, &mut bytes).expect("a vector takes all that is written");
+        Sarif::default().render(report, &mut bytes).expect("a vector takes all that is written");
         String::from_utf8(bytes).expect("JSON is UTF-8")
     }
 
@@ -438,7 +471,7 @@ mod tests {
         let prints = |report: &Report| -> Vec<String> {
             let value = assert_valid(&rendered(report));
             let results = value["runs"][0]["results"].as_array().expect("results").clone();
-            results.iter().map(|result| result["partialFingerprints"]["mcpConformance/v1"].to_string()).collect()
+            results.iter().map(|result| result["partialFingerprints"]["mcpConformance/v2"].to_string()).collect()
         };
         let mut report = example();
         let before = prints(&report);
@@ -452,6 +485,50 @@ mod tests {
             }
         }
         assert_eq!(prints(&report), before);
+    }
+
+    #[test]
+    fn one_cause_is_one_result_however_many_tools_and_revisions_show_it() {
+        let mut report = example();
+        let results = report.targets.iter_mut().flat_map(|target| &mut target.results);
+        let crash = results.filter(|result| result.case == "fuzz/crash").last().expect("the example has one");
+        crash.findings[0].message = "search: the server exits".to_owned();
+        let before = assert_valid(&rendered(&report))["runs"][0]["results"].as_array().expect("results").len();
+        let results = report.targets.iter_mut().flat_map(|target| &mut target.results);
+        let crash = results.filter(|result| result.case == "fuzz/crash").last().expect("the example has one");
+        for tool in ["delete", "insert"] {
+            let mut other = crash.findings[0].clone();
+            other.message = format!("{tool}: the server exits");
+            other.counterexample.as_mut().expect("the fuzzer found it").tool = tool.to_owned();
+            crash.findings.push(other);
+        }
+        let value = assert_valid(&rendered(&report));
+        let results = value["runs"][0]["results"].as_array().expect("results");
+        assert_eq!(results.len(), before);
+        let of_tools =
+            results.iter().filter(|result| result["properties"]["tools"].as_array().map(Vec::len) == Some(3));
+        assert_eq!(of_tools.count(), 1);
+    }
+
+    #[test]
+    fn every_result_points_to_the_file_of_the_user() {
+        let renderer = Sarif { file: Some("src/my server.ts".to_owned()) };
+        let value = assert_valid(&example().render(&renderer));
+        let results = value["runs"][0]["results"].as_array().expect("results");
+        let at = |result: &Value| result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].clone();
+        assert!(!results.is_empty() && results.iter().all(|result| at(result) == "src/my%20server.ts"));
+    }
+
+    #[test]
+    fn the_help_names_the_page_of_the_book_and_that_of_the_specification() {
+        let (page, link) = ("https://book.example/a.html#rule", "https://modelcontextprotocol.io/specification");
+        let with_page = help("It is so.", "Do this.", Some("rule"), Some(page), link);
+        let markdown = with_page.markdown.expect("Markdown");
+        assert!(markdown.contains(&format!("({page})")) && markdown.contains(&format!("({link})")), "{markdown}");
+        assert!(markdown.contains("`mcp-conformance explain rule`"), "{markdown}");
+        assert!(with_page.text.ends_with(&format!("{page}\n{link}")), "{}", with_page.text);
+        let without = help("It is so.", "Do this.", None, None, link);
+        assert!(!without.text.contains("explain") && without.text.ends_with(link), "{}", without.text);
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! TAP version 14: a test point for each case in each revision, with a YAML block for findings.
+//! TAP version 13: a test point for each case in each revision, with a YAML block for findings.
+//!
+//! Nothing here needs version 14, and readers of version 13 reject it. The texts of findings are block scalars, as the YAML
+//! reader of Perl's `prove` takes a quoted list item with a colon for a mapping.
 //!
 //! An accepted case is marked `TODO`, which is TAP's directive for an expected failure; a case that could not be
 //! judged is not ok, and a problem of the run is a bail-out.
@@ -13,7 +16,7 @@ use super::{FailOn, Renderer, Report};
 use crate::event::CaseResult;
 use crate::verdict::{Finding, Verdict};
 
-/// Writes a report as TAP version 14.
+/// Writes a report as TAP version 13.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tap;
 
@@ -21,7 +24,7 @@ impl Renderer for Tap {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let outdated_messages: Vec<String> =
             report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages).collect();
-        writeln!(out, "TAP version 14")?;
+        writeln!(out, "TAP version 13")?;
         writeln!(out, "1..{}", report.results().count() + outdated_messages.len())?;
         let mut number = 0;
         for result in report.results() {
@@ -78,9 +81,10 @@ fn write_finding(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
         if lines.is_empty() {
             continue;
         }
-        writeln!(out, "      {name}:")?;
+        writeln!(out, "      {name}: |")?;
         for line in lines {
-            writeln!(out, "        - {}", quoted(&line))?;
+            // White space at the beginning of a block would change its indentation.
+            writeln!(out, "        {}", excerpt(&line, 2000, 0).trim())?;
         }
     }
     Ok(())
@@ -116,7 +120,7 @@ mod tests {
                 (Some(rest), _) => (true, rest),
                 (None, Some(rest)) => (false, rest),
                 (None, None) => {
-                    let known = ["TAP version 14", "1..", "  ", "Bail out! "];
+                    let known = ["TAP version 13", "1..", "  ", "Bail out! "];
                     assert!(known.iter().any(|start| line.starts_with(start)), "an unexpected line: {line}");
                     continue;
                 }

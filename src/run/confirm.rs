@@ -1,66 +1,115 @@
-//! Confirms failures on a fresh process.
+//! Confirms failures on fresh processes, and runs cases again that another case may have kept from being judged.
 //!
-//! The steps of a failing active case are repeated in isolation. A finding that occurs again is confirmed; one that
-//! never does becomes a flaky warning, because neither a failure nor a pass would be true. Passive cases do not see
-//! the repetitions.
+//! The steps of a failing active case are repeated in isolation. A finding that occurs again is confirmed. One that
+//! does not is tried again after what happened before on its session, and is reported with the shortest sequence of
+//! cases that shows it. One that never occurs again becomes a flaky warning, because neither a failure nor a pass would
+//! be true. Passive cases do not see the repetitions; [`super::confirm_passive`] confirms their failures.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-use super::case_runner::{ClosedSessions, open_for_case, run_fresh};
-use super::target::Target;
-use crate::case::{Body, Case};
+use super::case_run::{RATE_LIMITED, run_case, run_fresh};
+use super::case_session::{is_unusable, open, open_for_case};
+use super::discovery::discover;
+use crate::case::{Active, Body, Case};
 use crate::check::Judgement;
-use crate::verdict::{Confirmation, Verdict};
+use crate::context::{SessionHistory, Target, UnconfirmedResult};
+use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// The maximum number of cases to confirm concurrently. If more fail, chance is not the explanation.
 const MAX_CONCURRENT_CONFIRMATIONS: usize = 16;
 
-/// A failure that is not yet confirmed.
-pub(super) struct UnconfirmedResult {
-    pub(super) case: Arc<Case>,
-    pub(super) judged: Judgement,
-    pub(super) duration: Duration,
-}
+/// How often cases that could not be judged may run again with the same result, before it is that of the server.
+const MAX_FRUITLESS_RUNS: usize = 3;
+
+/// The maximum number of sequences of cases to try, and how long, until the shortest so far is reported.
+const MAX_SEQUENCES: usize = 32;
+const SEQUENCE_TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// How many cases of a sequence the text of a finding names; its command selects all of them.
+const MAX_NAMED_CASES: usize = 3;
 
 /// Confirms failures concurrently as they arrive, and reports them.
-pub(super) async fn confirm_all(
-    target: Target,
-    mut unconfirmed: UnboundedReceiver<UnconfirmedResult>,
-) -> ClosedSessions {
+pub(super) async fn confirm_all(target: Target, mut unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
     let mut confirmations = JoinSet::new();
-    while let Some(UnconfirmedResult { case, mut judged, duration }) = unconfirmed.recv().await {
+    let fruitless_runs: Arc<Mutex<FruitlessRuns>> = Arc::default();
+    while let Some(unconfirmed_result) = unconfirmed.recv().await {
+        if confirmations.len() >= MAX_CONCURRENT_CONFIRMATIONS {
+            // Those that have ended make room.
+            while confirmations.try_join_next().is_some() {}
+        }
+        let UnconfirmedResult { case, mut judged, duration, history } = unconfirmed_result;
         if confirmations.len() >= MAX_CONCURRENT_CONFIRMATIONS {
             target.report_now(&case, judged, Some(duration));
             continue;
         }
-        let target = target.clone();
+        let (target, fruitless_runs) = (target.clone(), Arc::clone(&fruitless_runs));
         confirmations.spawn(async move {
-            confirm(target.clone(), &case, &mut judged).await;
+            if judged.verdict == Verdict::Error {
+                judged = run_again(&target, &case, judged, &fruitless_runs).await;
+            }
+            if judged.verdict == Verdict::Fail {
+                confirm(&target, &case, &mut judged, &history).await;
+            }
             target.report_now(&case, judged, Some(duration));
         });
     }
     while confirmations.join_next().await.is_some() {}
-    Vec::new()
+}
+
+/// How often cases ran again without being judged, by the reason.
+type FruitlessRuns = BTreeMap<String, usize>;
+
+/// Runs a case on a fresh process that could not be judged on the session that it shared.
+async fn run_again(
+    target: &Target,
+    case: &Case,
+    judged: Judgement,
+    fruitless_runs: &Mutex<FruitlessRuns>,
+) -> Judgement {
+    let Body::Active(body) = &case.body else { return judged };
+    let reason = judged.reason.clone().unwrap_or_default();
+    let fruitless = || fruitless_runs.lock().unwrap_or_else(PoisonError::into_inner);
+    if reason == RATE_LIMITED {
+        return judged;
+    }
+    let _permit = target.context.request_permit().granted().await;
+    if target.stop_reason().is_some() || fruitless().get(&reason).is_some_and(|runs| *runs >= MAX_FRUITLESS_RUNS) {
+        return judged;
+    }
+    match repeat(target, case, body, "repetition").await {
+        Some(repeated) if repeated.verdict != Verdict::Error => repeated,
+        Some(_) | None => {
+            *fruitless().entry(reason).or_default() += 1;
+            judged
+        }
+    }
+}
+
+/// Runs a case on a fresh process; `None` if it could not be opened.
+async fn repeat(target: &Target, case: &Case, body: &Active, what: &str) -> Option<Judgement> {
+    let inventory = target.inventory().await;
+    let purpose = format!("case {}, {what}", case.id);
+    let mut session = open_for_case(target, body, purpose.clone()).await.ok()?;
+    let repeated = run_fresh(target, case, body, &mut session, &inventory).await;
+    target.context.close_in_background(session.connection, &purpose);
+    Some(repeated)
 }
 
 /// Repeats a failing case until it fails again, as often as the plan allows.
-async fn confirm(mut target: Target, case: &Case, judged: &mut Judgement) {
+async fn confirm(target: &Target, case: &Case, judged: &mut Judgement, history: &SessionHistory) {
     let Body::Active(body) = &case.body else { return };
-    let context = target.context.clone();
-    let inventory = target.inventory().await;
-    for _ in 0..context.plan.retries {
-        let _permit = context.request_permit().granted().await;
+    for _ in 0..target.context.plan.retries {
+        let _permit = target.context.request_permit().granted().await;
         if target.stop_reason().is_some() {
             break;
         }
-        let purpose = format!("case {}, confirmation", case.id);
-        let Ok(mut session) = open_for_case(&target, body, purpose.clone()).await else { break };
-        let repeated = run_fresh(&target, case, body, &mut session, &inventory).await;
-        context.close_in_background(session.connection, &purpose);
+        let Some(repeated) = repeat(target, case, body, "confirmation").await else { break };
         // A repetition that could not be judged neither confirms nor refutes.
         if matches!(repeated.verdict, Verdict::Error | Verdict::Skip) {
             break;
@@ -69,11 +118,147 @@ async fn confirm(mut target: Target, case: &Case, judged: &mut Judgement) {
             break;
         }
     }
+    if judged.findings.iter().any(is_refuted) && !history.is_empty() {
+        let sequence = SequenceSearch::new(target, case, body, history, judged).shortest().await;
+        if let Some(sequence) = sequence {
+            attribute(judged, &sequence);
+        }
+    }
     downgrade_unconfirmed(judged);
 }
 
+/// Whether a failure never occurred again.
+pub(super) fn is_refuted(finding: &Finding) -> bool {
+    finding.verdict == Verdict::Fail && finding.confirmation.is_some_and(|count| count.tried > 0 && count.failed == 0)
+}
+
+/// A sequence of cases after which a case fails on the same session.
+struct Sequence {
+    cases: Vec<Arc<Case>>,
+    /// The failure.
+    judged: Judgement,
+}
+
+/// The search for the shortest sequence of cases after which a case fails.
+struct SequenceSearch<'a> {
+    target: &'a Target,
+    case: &'a Case,
+    body: &'a Active,
+    history: &'a SessionHistory,
+    /// The requirements that the case violated once, and not in isolation.
+    violated: Vec<String>,
+    until: Instant,
+    tried: usize,
+}
+
+impl<'a> SequenceSearch<'a> {
+    fn new(
+        target: &'a Target,
+        case: &'a Case,
+        body: &'a Active,
+        history: &'a SessionHistory,
+        judged: &Judgement,
+    ) -> Self {
+        let violated = judged.findings.iter().filter(|finding| is_refuted(finding));
+        let violated = violated.map(|finding| finding.requirement.clone()).collect();
+        Self { target, case, body, history, violated, until: Instant::now() + SEQUENCE_TIME_LIMIT, tried: 0 }
+    }
+
+    /// The shortest sequence that was found within the limits, if the whole history makes the case fail again.
+    async fn shortest(mut self) -> Option<Sequence> {
+        if self.history.with_discovery
+            && let Some(judged) = self.fails_after(&[]).await
+        {
+            return Some(Sequence { cases: Vec::new(), judged });
+        }
+        let all = &self.history.cases;
+        // The last cases are the likeliest.
+        let mut lengths: Vec<usize> = [1, 4, 16].into_iter().filter(|length| *length < all.len()).collect();
+        lengths.push(all.len());
+        for from in lengths.into_iter().map(|length| all.len() - length) {
+            if let Some(judged) = self.fails_after(&all[from..]).await {
+                return Some(self.shrunk(Sequence { cases: all[from..].to_vec(), judged }).await);
+            }
+        }
+        None
+    }
+
+    /// Removes from a sequence what it does not need: first its first half, then ever smaller parts.
+    async fn shrunk(&mut self, mut shortest: Sequence) -> Sequence {
+        let mut part = shortest.cases.len().div_ceil(2);
+        while part > 0 && shortest.cases.len() > 1 {
+            let mut from = 0;
+            while from < shortest.cases.len() && shortest.cases.len() > 1 {
+                let mut without = shortest.cases.clone();
+                without.drain(from..(from + part).min(without.len()));
+                match self.fails_after(&without).await {
+                    Some(judged) => shortest = Sequence { cases: without, judged },
+                    None => from += part,
+                }
+            }
+            part /= 2;
+        }
+        shortest
+    }
+
+    /// Runs cases on a fresh process and then the failing one on the same session; its judgement if it fails.
+    async fn fails_after(&mut self, cases: &[Arc<Case>]) -> Option<Judgement> {
+        if self.tried >= MAX_SEQUENCES || Instant::now() > self.until {
+            return None;
+        }
+        self.tried += 1;
+        let context = &self.target.context;
+        let _permit = context.request_permit().granted().await;
+        if self.target.stop_reason().is_some() {
+            return None;
+        }
+        let inventory = self.target.inventory().await;
+        let purpose = format!("case {}, sequence", self.case.id);
+        let mut session = open(self.target, self.history.capabilities.clone(), &purpose).await.ok()?;
+        if self.history.with_discovery {
+            let (_, mut remaining) = discover(&mut session, &context.plan).await;
+            remaining.send_requests(&mut session, context.plan.timeout).await;
+        }
+        for case in cases {
+            if let Body::Active(body) = &case.body
+                && !is_unusable(self.target, &session)
+            {
+                run_case(self.target, case, body, &mut session, &inventory).await;
+            }
+        }
+        let judged = run_case(self.target, self.case, self.body, &mut session, &inventory).await;
+        context.close_in_background(session.connection, &purpose);
+        let fails =
+            |finding: &Finding| finding.verdict == Verdict::Fail && self.violated.contains(&finding.requirement);
+        judged.findings.iter().any(fails).then_some(judged)
+    }
+}
+
+/// Replaces failures that do not occur in isolation by those after a sequence of cases.
+fn attribute(judged: &mut Judgement, sequence: &Sequence) {
+    for finding in judged.findings.iter_mut().filter(|finding| is_refuted(finding)) {
+        let again = sequence
+            .judged
+            .findings
+            .iter()
+            .find(|again| again.requirement == finding.requirement && again.verdict == Verdict::Fail);
+        let Some(again) = again else { continue };
+        let confirmation = Some(Confirmation { tried: 1, failed: 1 });
+        *finding = Finding { confirmation, ..again.clone() };
+        if !sequence.cases.is_empty() {
+            let ids: Vec<String> = sequence.cases.iter().map(|case| case.id.clone()).collect();
+            let mut named = ids[..ids.len().min(MAX_NAMED_CASES)].join(", ");
+            if ids.len() > MAX_NAMED_CASES {
+                named = format!("{named} and {} more cases", ids.len() - MAX_NAMED_CASES);
+            }
+            finding.actual = format!("{} (only after {named} on the same session)", finding.actual);
+            finding.preceding = ids;
+        }
+    }
+}
+
 /// Counts a repetition for each failing finding; returns whether all of them are confirmed.
-fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> bool {
+pub(super) fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> bool {
     let mut confirmed = true;
     for finding in judged.findings.iter_mut().filter(|finding| finding.verdict == Verdict::Fail) {
         let reproduced = repeated
@@ -89,7 +274,7 @@ fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> bool {
 }
 
 /// Turns failures that never occurred again into warnings.
-fn downgrade_unconfirmed(judged: &mut Judgement) {
+pub(super) fn downgrade_unconfirmed(judged: &mut Judgement) {
     for finding in &mut judged.findings {
         if finding.confirmation.is_some_and(|count| count.tried > 0 && count.failed == 0) {
             finding.verdict = Verdict::Warn;

@@ -107,7 +107,8 @@ fn with_small_numbers(schema: &ToolSchema, arguments: &Value) -> Value {
     guessed
 }
 
-fn likely_value(name: &str) -> Option<&'static str> {
+/// The value that suits an argument of this name.
+pub(super) fn likely_value(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     VALUES_BY_NAME.iter().find(|(parts, _)| parts.iter().any(|part| name.contains(part))).map(|(_, value)| *value)
 }
@@ -120,13 +121,13 @@ fn has_suggested_values(schema: &Value, name: &str) -> bool {
 }
 
 /// Whether the arguments have only properties that the schema lists.
-fn names_only_what_is_listed(schema: &Value, arguments: &Value) -> bool {
+pub(super) fn names_only_what_is_listed(schema: &Value, arguments: &Value) -> bool {
     let listed = |name: &String| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
     arguments.as_object().is_some_and(|arguments| arguments.keys().all(listed))
 }
 
 /// Whether a person might write such a value: no huge numbers, long strings or long lists.
-fn is_moderate(value: &Value) -> bool {
+pub(super) fn is_moderate(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= 10_000.0),
         Value::String(text) => text.len() <= 100,

@@ -6,25 +6,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::conductor::{Context, Stop, host_problem, opening_problem, with_applicable_cases};
-use super::discovery::list_tools;
+use super::discovery::{list_only, send_hint_request};
 use super::example_arguments;
-use super::exchange::GIVEN_UP;
-use super::hint_requests::{HintOutcome, outcome_of, send_hint_request};
-use super::inventory::Inventory;
-use super::plan::{HttpTarget, Launcher, Plan};
-use super::primitives;
+use super::needs::declares_needed_capabilities;
+use super::pagination::list_tools;
+use super::problem::{host_problem, opening_problem};
 use super::revision_probe::probe;
-use super::session::Session;
-use super::target::declares_needed_capabilities;
 use crate::case::{Body, Case, Hint, HintRequest, Watch, WatchKind};
 use crate::check::{self, IndexedConnections, RecordedConnection};
 use crate::client::WaitOutcome;
+use crate::context::{Context, Stop};
 use crate::event::{Event, Problem, ProblemKind, Sink};
+use crate::inventory::{HintOutcome, Inventory, Primitives};
+use crate::plan::{HttpTarget, Launcher, Plan};
+use crate::session::Session;
 use crate::spec::{Revision, RevisionSet};
 use crate::transcript::{self, Entry, Transcript, is_input_required, messages};
 use crate::wire::Frame;
@@ -77,8 +77,8 @@ pub struct DiscoveredHints {
 ///
 /// # Errors
 /// When the server cannot be started, supports none of the revisions, or the run was interrupted.
-pub async fn discover_hints(plan: Plan, mut stop: Stop) -> Result<DiscoveredHints, Problem> {
-    let context = Context::new(with_applicable_cases(plan), Arc::new(Mutex::new(NullSink)));
+pub async fn discover_hints(plan: Plan, stop: Stop) -> Result<DiscoveredHints, Problem> {
+    let context = Context::new(plan.with_applicable_cases(), Arc::new(Mutex::new(NullSink)), stop);
     let attempt = async {
         if let Err(absent) = context.ready().await {
             return Err(host_problem(&context, absent).await);
@@ -104,15 +104,9 @@ pub async fn discover_hints(plan: Plan, mut stop: Stop) -> Result<DiscoveredHint
         out.found = select_hints(&attempts, out.revisions);
         Ok(out)
     };
-    let stopped = async {
-        // Without a sender there is no stop signal.
-        if stop.wait_for(|stop| *stop).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
     let attempt = tokio::select! {
         attempt = attempt => attempt,
-        () = stopped => Err(Problem {
+        () = context.stopped() => Err(Problem {
             kind: ProblemKind::Interrupted,
             message: "hint discovery was interrupted".to_owned(),
             hint: "run it again; nothing was written".to_owned(),
@@ -156,9 +150,9 @@ async fn try_revision(
     not_called: &mut BTreeMap<String, String>,
 ) {
     let until = Instant::now() + TIME_PER_REVISION;
-    let pages = list_tools(session, plan).await;
+    let pages = list_tools(session, plan.timeout).await;
     let inventory = Inventory::from_pages(&pages, plan.calls);
-    let primitives = primitives::list_only(session, plan.timeout).await;
+    let primitives = list_only(session, plan.timeout).await;
     // Messages that the server sends on its own after opening are not caused by a request.
     session.connection.wait(session.connection.len(), QUIET_TIME, |_| None::<()>).await;
     let lists = session.transcript_from(0);
@@ -166,7 +160,7 @@ async fn try_revision(
     let mut slow: BTreeMap<&str, usize> = BTreeMap::new();
     for (request, plain) in candidate_requests(plan, &inventory, &primitives, not_called).into_iter().take(MAX_REQUESTS)
     {
-        if session.connection.is_closed() || session.unanswered >= GIVEN_UP || Instant::now() > until {
+        if session.connection.is_closed() || session.is_unresponsive() || Instant::now() > until {
             return;
         }
         let tool = match &request {
@@ -190,7 +184,7 @@ async fn try_revision(
             known.len() - 1
         });
         let attempt = &mut known[index];
-        if outcome_of(&response) == HintOutcome::Served {
+        if HintOutcome::of_response(&response) == HintOutcome::Served {
             attempt.served = attempt.served.with(session.revision);
         }
         attempt.contents.extend(contents(&answered, &response));
@@ -205,7 +199,7 @@ async fn try_revision(
 fn candidate_requests(
     plan: &Plan,
     inventory: &Inventory,
-    primitives: &primitives::Primitives,
+    primitives: &Primitives,
     not_called: &mut BTreeMap<String, String>,
 ) -> Vec<(HintRequest, bool)> {
     let places = match &plan.launcher {

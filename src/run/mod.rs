@@ -1,36 +1,42 @@
-//! The conductor: finds out which revisions a server supports, runs the cases and reports the results to a sink.
+//! Runs a plan: finds out which revisions a server supports, judges it in each of them by the cases, and fuzzes it.
+//!
+//! The files use each other in one direction: the conductor starts targets, a target discovers what the server has and
+//! starts queues of cases, a queue opens sessions and runs cases on them, and a run of a case executes its steps. What
+//! they share is in [`crate::context`], what they send goes through a [`crate::session`].
 
-mod asking;
-mod bindings;
-mod campaign;
-mod case_runner;
+mod additional_session;
+mod argument_search;
+mod argument_variants;
+mod case_queue;
+mod case_run;
+mod case_session;
 mod conductor;
 mod confirm;
+mod confirm_passive;
 mod discovery;
 mod example_arguments;
-mod exchange;
+mod execution;
+mod further_requests;
+mod fuzzing;
 mod hint_discovery;
-mod hint_requests;
-mod http_failure;
-mod http_host;
-mod http_steps;
-mod inventory;
-mod launch;
-mod permits;
-mod plan;
-mod primitives;
-mod reply;
-mod retry;
+mod input_retry;
+mod installed_packages;
+mod needs;
+mod pagination;
+mod parallel_passes;
+mod passive_cases;
+mod problem;
+mod recording;
 mod revision_probe;
-mod session;
 mod shared_results;
-mod subscription;
+mod stream_recording;
+mod suggested_values;
 mod target;
+mod target_run;
+mod target_summary;
 
-pub use campaign::{Regression, RegressionError};
-pub use conductor::{Stop, run};
+pub use conductor::run;
 pub use hint_discovery::{DiscoveredHint, DiscoveredHints, discover_hints};
-pub(crate) use plan::FuzzPlan;
-pub(crate) use plan::default_jobs;
-pub(crate) use plan::quote_shell_words;
-pub use plan::{CallPolicy, HttpTarget, Launcher, Plan, Revisions, ServerCommand};
+pub use installed_packages::installed_packages;
+pub use recording::{RecordingError, RecordingPlan, judge_recording};
+pub use stream_recording::{StreamRecording, Writer};

@@ -6,16 +6,17 @@
 //! server exit.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::conductor::Context;
-use super::plan::Revisions;
-use super::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::client::Connection;
-use crate::spec::{Era, Revision, Transport};
+use crate::context::Context;
+use crate::plan::Revisions;
+use crate::session::{OTHER_ANSWER_WAIT, OpeningFailure, RejectedOpening, Session, full_capabilities};
+use crate::spec::{Era, Revision, VersionName};
 
 /// How long a starting process counts as busy.
 const MAX_BUSY_TIME: Duration = Duration::from_secs(2);
@@ -27,6 +28,37 @@ pub(super) struct ProbeResult {
     pub(super) sessions: Vec<Session>,
     /// The attempts that failed.
     pub(super) rejected: Vec<(Revision, RejectedOpening)>,
+}
+
+impl ProbeResult {
+    /// Takes the connections on which `initialize` was never answered by a server that is known to run.
+    ///
+    /// That is a server that was opened by another handshake, lists the revision, or sends other messages. Without the
+    /// first two, one that was opened in the stateless era has no handshake, unless the revision was selected by name.
+    pub(super) fn take_unanswered(&mut self, selected: &Revisions) -> Vec<(Revision, Connection)> {
+        let sessions = &self.sessions;
+        if *selected == Revisions::Latest && !sessions.is_empty() {
+            return Vec::new();
+        }
+        let is_named = matches!(selected, Revisions::Named(_));
+        let has_handshake = sessions.iter().any(|session| session.revision.era() == Era::Handshake);
+        let is_supported = |revision| has_handshake || sessions.iter().any(|session| lists(session, revision));
+        let sends_others = self.rejected.iter().any(|(_, other)| matches!(other.reason, OpeningFailure::Unanswered));
+        let may_have_handshake = sends_others && (is_named || sessions.is_empty());
+        let is_unanswered = |(revision, rejected): &mut (Revision, RejectedOpening)| {
+            let is_silent = revision.era() == Era::Handshake && rejected.reason.is_silence();
+            is_silent && (may_have_handshake || is_supported(*revision))
+        };
+        let unanswered = self.rejected.extract_if(.., is_unanswered);
+        unanswered.filter_map(|(revision, rejected)| Some((revision, rejected.connection?))).collect()
+    }
+}
+
+/// Whether the result of `server/discover` that opened a session lists a revision.
+fn lists(session: &Session, revision: Revision) -> bool {
+    let opening = session.parameters.opening.as_ref();
+    let listed = opening.and_then(|opening| opening.get("supportedVersions")?.as_array());
+    listed.is_some_and(|listed| listed.iter().any(|version| VersionName::of(version).means(revision)))
 }
 
 /// Opens a session for each selected revision that the server supports.
@@ -53,6 +85,9 @@ pub(super) async fn probe(context: &Context) -> ProbeResult {
             context.close_in_background(session.connection, "probe");
         }
     }
+    if !insist {
+        result.sessions = without_repetitions(context, std::mem::take(&mut result.sessions));
+    }
     result.sessions.sort_by_key(|session| session.revision);
     for (_, rejected) in &mut result.rejected {
         // The most informative connection is kept for the message; the others are closed.
@@ -63,6 +98,18 @@ pub(super) async fn probe(context: &Context) -> ProbeResult {
         }
     }
     result
+}
+
+/// The sessions without those that name no version, except the newest of them: the server answers each revision in the
+/// same way, so which one it means is unknown.
+fn without_repetitions(context: &Context, sessions: Vec<Session>) -> Vec<Session> {
+    let newest = sessions.iter().filter(|session| session.has_unknown_revision).map(|session| session.revision).max();
+    let is_kept = |session: &Session| !session.has_unknown_revision || Some(session.revision) == newest;
+    let (kept, repetitions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(is_kept);
+    for session in repetitions {
+        context.close_in_background(session.connection, "probe");
+    }
+    kept
 }
 
 /// The revision that a server offered instead of the newest.
@@ -86,21 +133,14 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
             timeouts.send_modify(|timeouts| timeouts.opened(duration));
             result.sessions.push(session);
         }
-        Ok((revision, Err(rejected))) => {
-            if matches!(rejected.reason, OpeningFailure::Silent | OpeningFailure::Idle(_))
-                && revision.era() == Era::Handshake
-            {
-                timeouts.send_modify(|timeouts| timeouts.handshake_timed_out(context.plan.startup_timeout));
-            }
-            result.rejected.push((revision, rejected));
-        }
+        Ok((revision, Err(rejected))) => result.rejected.push((revision, rejected)),
         Err(_) => {}
     };
     // The first attempt resolves the package runner, which may have to download the server; the others skip the
     // runner.
     let mut first_attempt_limit = context.has_runner().then_some(context.plan.startup_timeout / 2);
     for revision in first.chain(rest).copied() {
-        attempts.spawn(attempt(context.clone(), timeouts.subscribe(), revision, insist));
+        attempts.spawn(attempt(context.clone(), Arc::clone(&timeouts), revision, insist));
         if let Some(limit) = first_attempt_limit.take()
             && let Ok(Some(finished)) = tokio::time::timeout(limit, attempts.join_next()).await
         {
@@ -116,20 +156,20 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
 /// Tries to open the server in a revision.
 async fn attempt(
     context: Context,
-    timeouts: watch::Receiver<AttemptTimeouts>,
+    timeouts: Arc<watch::Sender<AttemptTimeouts>>,
     revision: Revision,
     insist: bool,
 ) -> (Revision, Result<Session, RejectedOpening>) {
     let purpose = format!("main session, {revision}");
     let permit = context.request_permit().granted().await;
-    let keeping = context.keeping(&purpose);
-    let opening = Session::open(&context, revision, full_capabilities(revision), purpose, insist, keeping);
-    let opening = async {
-        tokio::select! {
-            opened = opening => opened,
-            () = attempt_timed_out(timeouts, revision.era()) => Err(RejectedOpening { reason: OpeningFailure::Silent, connection: None }),
+    let timed_out = attempt_timed_out(timeouts.subscribe(), revision.era());
+    let on_silence = || {
+        if revision.era() == Era::Handshake {
+            timeouts.send_modify(|timeouts| timeouts.handshake_timed_out(context.plan.startup_timeout));
         }
     };
+    let capabilities = full_capabilities(revision);
+    let opening = Session::open_until(&context, revision, capabilities, purpose, insist, (timed_out, on_silence));
     tokio::pin!(opening);
     // A silent process uses no resources that others would have to wait for.
     let opened = if let Ok(opened) = tokio::time::timeout(MAX_BUSY_TIME, &mut opening).await {
@@ -160,7 +200,8 @@ impl AttemptTimeouts {
     fn handshake_timed_out(&mut self, startup: Duration) {
         let little = Duration::from_secs(1).max(startup / 10);
         self.handshake.get_or_insert(little);
-        self.stateless.get_or_insert(little);
+        // After this time, the server gets another request of that era.
+        self.stateless.get_or_insert(little.saturating_sub(OTHER_ANSWER_WAIT));
     }
 }
 
@@ -185,122 +226,4 @@ async fn attempt_timed_out(mut timeouts: watch::Receiver<AttemptTimeouts>, era: 
             _ = timeouts.changed() => {}
         }
     }
-}
-
-/// Explains why a server could not be opened in any revision: one sentence and a hint.
-pub(super) fn explain(
-    rejected: &[(Revision, RejectedOpening)],
-    startup: Duration,
-    transport: Transport,
-) -> (String, String) {
-    let weight = |rejected: &RejectedOpening| match &rejected.reason {
-        OpeningFailure::NotStarted(_) => 10,
-        OpeningFailure::CutOff => 9,
-        OpeningFailure::Unreadable(_) => 8,
-        OpeningFailure::Echo => 7,
-        OpeningFailure::Http(failure) => failure.weight + 1,
-        OpeningFailure::Unusable(_) => 6,
-        OpeningFailure::Other(_) => 5,
-        OpeningFailure::Error(_) => 4,
-        OpeningFailure::Ended => 3,
-        OpeningFailure::Silent | OpeningFailure::Idle(_) if wrote_noise(rejected) => 2,
-        OpeningFailure::Idle(_) => 1,
-        // It may have been aborted because another attempt timed out.
-        OpeningFailure::Silent => 0,
-    };
-    let handshake = rejected.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
-    let most_informative = handshake.max_by_key(|(_, rejected)| weight(rejected)).or(rejected.first());
-    let Some((revision, rejected)) = most_informative else {
-        return ("no revision was tried".to_owned(), "select a revision with --revision".to_owned());
-    };
-    let shown = |value: &serde_json::Value| value.to_string().chars().take(200).collect::<String>();
-    let (message, hint) = match &rejected.reason {
-        OpeningFailure::NotStarted(error) => (
-            error.to_string(),
-            "check that the path exists and is executable; a script needs its interpreter named, as in `node server.js`"
-                .to_owned(),
-        ),
-        OpeningFailure::Ended => (
-            "the server exited before it answered the first message".to_owned(),
-            "run the command by hand and see what it prints; it may lack an argument, a variable (--env K=V) or a folder (--cwd)"
-                .to_owned(),
-        ),
-        OpeningFailure::CutOff => (
-            "the server exceeded the output limit before it answered the first message, and was stopped".to_owned(),
-            "write only messages to stdout, one per line; banners and logs belong on stderr".to_owned(),
-        ),
-        OpeningFailure::Unreadable(damage) => (
-            format!("the server answers the first message with a line that {}", damage.describe()),
-            "write only messages to stdout, one per line, and keep the first response small".to_owned(),
-        ),
-        OpeningFailure::Silent | OpeningFailure::Idle(_) if wrote_noise(rejected) => (
-            match &rejected.reason {
-                OpeningFailure::Idle(idle) => {
-                    format!("the server wrote something, but no JSON-RPC response, and was then idle for {idle:.0?}")
-                }
-                _ => format!("the server wrote something, but no JSON-RPC response within {startup:.0?}"),
-            },
-            "write only messages to stdout, one per line; banners and logs belong on stderr".to_owned(),
-        ),
-        OpeningFailure::Idle(idle) => (
-            format!("the server did not answer the first message, and was idle for {idle:.0?}"),
-            format!(
-                "is it a stdio server? one that listens on a port prints nothing here; if it waits for a \
-                 network or another service, raise --startup-timeout ({startup:.0?} now), a sixth of which it may be idle"
-            ),
-        ),
-        OpeningFailure::Silent => (
-            format!("the server did not answer the first message within {startup:.0?}"),
-            "is it a stdio server? one that listens on a port prints nothing here; give a slow server more time with --startup-timeout"
-                .to_owned(),
-        ),
-        OpeningFailure::Http(failure) if failure.token_required => {
-            (format!("the server requires a token: {}", failure.description), failure.hint.to_owned())
-        }
-        OpeningFailure::Http(failure) => {
-            (format!("no MCP server answers at the address: {}", failure.description), failure.hint.to_owned())
-        }
-        OpeningFailure::Echo => (
-            "the program echoes its input, so it is not an MCP server".to_owned(),
-            "pass the command that starts the server, with its arguments".to_owned(),
-        ),
-        OpeningFailure::Error(error) if revision.era() == Era::Stateless => (
-            format!("the server does not support {revision}: it answers server/discover with {}", shown(error)),
-            "omit --revision to judge the revisions that it supports".to_owned(),
-        ),
-        OpeningFailure::Error(error) => (
-            format!("the server rejects `initialize` in {revision}: {}", shown(error)),
-            "answer `initialize` with a supported revision, even if the client requested another one".to_owned(),
-        ),
-        OpeningFailure::Unusable(result) => (
-            format!("the server answers the opening request with an unusable result: {}", shown(result)),
-            "the result of `initialize` has protocolVersion, capabilities and serverInfo".to_owned(),
-        ),
-        OpeningFailure::Other(version) => (
-            format!("the server supports {}, none of the selected revisions", shown(&version.as_str().into())),
-            "omit --revision to judge the revisions that it supports".to_owned(),
-        ),
-    };
-    let hint =
-        if transport == Transport::Http { over_http(&rejected.reason).map_or(hint, str::to_owned) } else { hint };
-    (message, hint)
-}
-
-/// The hint to use instead of one about standard streams.
-fn over_http(reason: &OpeningFailure) -> Option<&'static str> {
-    match reason {
-        OpeningFailure::Ended => Some("see what the server prints, and the proxy in front of it if there is one"),
-        OpeningFailure::CutOff | OpeningFailure::Unreadable(_) => {
-            Some("is the address right? the response to a request is one JSON message, or an event stream that ends")
-        }
-        OpeningFailure::Silent => Some(
-            "is the address right, http:// or https:// included? give a slow server more time with --startup-timeout",
-        ),
-        OpeningFailure::Echo => Some("is the address right? it returns requests instead of answering them"),
-        _ => None,
-    }
-}
-
-fn wrote_noise(rejected: &RejectedOpening) -> bool {
-    rejected.connection.as_ref().is_some_and(|connection: &Connection| connection.first_line().is_some())
 }

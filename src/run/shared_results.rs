@@ -5,17 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use super::case_runner::{self, CaseRun, ClosedSessions, OpenError};
-use super::conductor::ClosedConnection;
-use super::inventory::Inventory;
-use super::session::full_capabilities;
-use super::target::{ClosedSession, Target};
+use super::case_run::{CaseRun, carry_out_fresh, judge};
+use super::case_session::{
+    ClosedSession, ClosedSessions, OpenError, close_own, give_up_cut_off, open_for_case, purpose_of,
+};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
+use crate::context::{ClosedConnection, Target};
+use crate::inventory::Inventory;
+use crate::session::full_capabilities;
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 
@@ -65,11 +67,16 @@ fn is_independent_of_revision(case: &Case, body: &Active) -> bool {
 }
 
 /// Judges the transcript of such a case; the first revision to get here runs it.
-pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &Active) -> ClosedSessions {
+pub(super) async fn report_shared(
+    target: Target,
+    case: &Arc<Case>,
+    body: &Active,
+    shared_results: &SharedResults,
+) -> ClosedSessions {
     // The waiting revisions hold no permit, and the first to complete discovery runs the case.
     let inventory = target.inventory().await;
     let began = Instant::now();
-    let cell = target.context.shared_results().cell_of(case);
+    let cell = shared_results.cell_of(case);
     let run_target = target.clone();
     let mut ran_here = false;
     let outcome = cell
@@ -90,11 +97,11 @@ pub(super) async fn report_shared(mut target: Target, case: &Arc<Case>, body: &A
     } else {
         let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
         let own = |executions: &Vec<Execution>| executions.iter().map(own).collect();
-        case_runner::judge(&target, case, body, outcome.run.as_ref().map(own).map_err(Clone::clone))
+        judge(&target, case, body, outcome.run.as_ref().map(own).map_err(Clone::clone))
     };
     target.report(case, judged, Some(began));
     if outcome.cut_off {
-        case_runner::give_up_cut_off(&target);
+        give_up_cut_off(&target);
     }
     let mut session_parameters = outcome.session_parameters.clone();
     if session_parameters.opening.is_none() {
@@ -111,11 +118,11 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
     if let Some(reason) = target.stop_reason() {
         return Err(reason.into());
     }
-    let mut session = case_runner::open_for_case(&target, body, case_runner::purpose_of(case)).await?;
-    let run = case_runner::carry_out_fresh(&target, case, body, &mut session, inventory).await;
+    let mut session = open_for_case(&target, body, purpose_of(case)).await?;
+    let run = carry_out_fresh(&target, case, body, &mut session, inventory).await;
     let cut_off = session.connection.has_overflowed();
     let _permit = context.release_if_idle(permit);
-    let ClosedSession { ended, session_parameters, .. } = case_runner::close_own(&target, session).await;
+    let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
     Ok(SharedRun { run, ended, session_parameters, cut_off })
 }
 

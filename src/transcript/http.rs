@@ -1,144 +1,14 @@
-//! HTTP requests, responses and event streams as a transcript records them, and as JSON values for cases.
+//! The HTTP exchanges of a transcript, as JSON values for cases.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::Transcript;
 use super::challenge::read_challenges;
-use super::{Entry, Event, StepId, Transcript};
-use crate::wire::Id;
-
-/// An HTTP request of the client.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct HttpRequest {
-    /// Its number on the connection, from 0.
-    pub number: usize,
-    /// The method, such as `POST`.
-    pub method: String,
-    /// The path and query.
-    pub target: String,
-    /// The headers that the client chooses, names in lower case; secret values are masked.
-    pub headers: Vec<(String, String)>,
-    /// The entry of the message in the request body, if there is one.
-    pub carries: Option<Arc<Entry>>,
-    /// The step of a case that made this request directly; none for requests that carry the connection's messages.
-    pub step_id: Option<StepId>,
-    /// The body of a request that a case makes directly: a message or a string.
-    pub body: Option<Value>,
-}
-
-/// The head of an HTTP response.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct HttpHead {
-    /// The number of the request.
-    pub number: usize,
-    /// The status code.
-    pub status: u16,
-    /// The headers in the order received, names in lower case.
-    pub headers: Vec<(String, String)>,
-}
-
-impl HttpHead {
-    /// The value of a header; the first value if there are several.
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
-    }
-}
-
-/// The end of an HTTP response, or of what the client read of it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct HttpEnd {
-    /// The number of the request.
-    pub number: usize,
-    /// The number of body bytes that were read.
-    pub bytes: usize,
-    /// The beginning of a body that is neither a message nor a stream; of any body if a case made the request.
-    pub text: String,
-    /// The message in the body, if there is one; for an ordinary request only its small members.
-    pub message: Option<Value>,
-    /// The events of a stream, the first thousand at most.
-    pub events: Vec<SseEventSummary>,
-    /// The number of comment lines in a stream.
-    pub comments: usize,
-    /// Why the response was not read to its end, or did not arrive at all.
-    pub failure: Option<String>,
-    /// Whether the server ended the response; otherwise the client did.
-    pub complete: bool,
-    /// The id of the request that the response should have answered and did not.
-    pub unanswered: Option<Id>,
-    /// How URLs in the response relate to the server's URL, if a case made the request.
-    pub standing: Option<Value>,
-}
-
-/// One event of a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SseEventSummary {
-    /// The type, where the event names one.
-    pub event: Option<String>,
-    /// The id, where the event sets one.
-    pub id: Option<String>,
-    /// The reconnection time as written, where the event sets one.
-    pub retry: Option<String>,
-    /// `none`, `empty`, `message` (JSON) or `other`.
-    pub data: &'static str,
-    /// The message in the event; for an ordinary request only its small members.
-    pub message: Option<Value>,
-    /// The beginning of data that is not JSON.
-    pub text: Option<String>,
-}
-
-/// The largest member of a message, in bytes of text, that is kept in the summary of its HTTP response.
-const MAX_SUMMARY_STRING_BYTES: usize = 1_000;
-
-/// The small members of a message, which show its kind and the request it belongs to: the message itself is
-/// recorded separately.
-#[must_use]
-pub(crate) fn summarize(message: &Value) -> Value {
-    let is_small = |value: &Value| match value {
-        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
-        Value::Array(_) | Value::Object(_) => has_few_parts(value, &mut 40),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    };
-    match message {
-        Value::Object(members) => {
-            let kept = |(name, value): (&String, &Value)| {
-                let value = if is_small(value) { value.clone() } else { small_members(value, &is_small) };
-                (name.clone(), value)
-            };
-            Value::Object(members.iter().map(kept).collect())
-        }
-        Value::Array(items) => Value::Array(items.iter().take(40).map(summarize).collect()),
-        other => other.clone(),
-    }
-}
-
-/// A value without its large members.
-fn small_members(value: &Value, is_small: &dyn Fn(&Value) -> bool) -> Value {
-    match value {
-        Value::Object(members) => {
-            let small = members.iter().filter(|(_, value)| is_small(value)).take(20);
-            Value::Object(small.map(|(name, value)| (name.clone(), value.clone())).collect())
-        }
-        Value::Array(_) => Value::Array(Vec::new()),
-        _ => Value::Null,
-    }
-}
-
-/// Whether a value has at most the given number of parts, and short strings only.
-fn has_few_parts(value: &Value, left: &mut usize) -> bool {
-    if *left == 0 {
-        return false;
-    }
-    *left -= 1;
-    match value {
-        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
-        Value::Array(items) => items.iter().all(|item| has_few_parts(item, left)),
-        Value::Object(members) => members.values().all(|member| has_few_parts(member, left)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    }
-}
+use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, StepId};
+use crate::wire::{Id, id_of, messages, reports_rate_limit, same_id};
 
 /// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,23 +87,35 @@ fn end_value(end: &HttpEnd) -> Value {
     if let Some(standing) = &end.standing {
         value["url-relation"] = standing.clone();
     }
+    if let Some(listens_at) = end.listens_at {
+        value["listens-at"] = json!(listens_at);
+    }
     value
 }
 
-/// A record without the requests that the server rejected with status 429, and without the messages that only
-/// these requests carried: they say nothing about the server's behaviour.
+/// A record without the requests that the server rejected because of its rate limit (with status 429 or 503, or an error
+/// that says so), and without the messages that only these requests carried: they say nothing about the server's
+/// behaviour.
 #[must_use]
 pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let limited: BTreeSet<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.event {
-            Event::HttpHead(head) if head.status == 429 => Some(head.number),
+            Event::HttpHead(head) if is_rate_limit(head) => Some(head.number),
             _ => None,
         })
         .collect();
-    if limited.is_empty() {
+    let errors = |entry: &Arc<Entry>| -> Vec<Id> {
+        let reported = entry.received().into_iter().flat_map(messages).filter(|message| reports_rate_limit(message));
+        reported.filter_map(|message| message.get("id").cloned()).collect()
+    };
+    let ids: Vec<Id> = entries.iter().flat_map(errors).collect();
+    if limited.is_empty() && ids.is_empty() {
         return entries.to_vec();
     }
+    let is_rejected = |message: &Value| {
+        message.get("method").is_some() && id_of(message).is_some_and(|own| ids.iter().any(|id| same_id(own, id)))
+    };
     let carried = |of_limited: bool| -> Vec<&Arc<Entry>> {
         let of = |entry: &&Arc<Entry>| matches!(&entry.event, Event::HttpRequest(request) if limited.contains(&request.number) == of_limited);
         entries
@@ -251,10 +133,16 @@ pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         Event::HttpRequest(request) => !limited.contains(&request.number),
         Event::HttpHead(head) => !limited.contains(&head.number),
         Event::HttpEnd(end) => !limited.contains(&end.number),
+        Event::Sent { frame, .. } if frame.json().is_some_and(is_rejected) => false,
         Event::Sent { .. } => !holds(&lost, entry) || holds(&served, entry),
+        Event::Received(_) => errors(entry).is_empty(),
         _ => true,
     };
     entries.iter().filter(is_kept).cloned().collect()
+}
+
+fn is_rate_limit(head: &HttpHead) -> bool {
+    head.status == 429 || head.status == 503 && head.header("retry-after").is_some()
 }
 
 fn head_value(head: &HttpHead) -> Value {
@@ -283,6 +171,9 @@ fn body(end: &HttpEnd) -> Value {
     }
     if let Some(message) = &end.message {
         value["message"] = message.clone();
+    }
+    if !end.defects.is_empty() {
+        value["defects"] = json!(end.defects);
     }
     if let Some(failure) = &end.failure {
         value["failure"] = json!(failure);

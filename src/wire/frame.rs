@@ -6,6 +6,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
+
+use super::surrogate::without_lone_surrogates;
 
 /// The longest message that is kept, in bytes (8 MiB). A longer one is counted and dropped.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -21,6 +24,9 @@ const VALUES_PER_CONTAINER: usize = 6;
 
 /// The maximum memory of a plain value, without its text.
 const BYTES_PER_VALUE: usize = 80;
+
+/// The bytes by which some programs mark a text as UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How much of an invalid line is kept as evidence, in bytes.
 const MAX_EVIDENCE_BYTES: usize = 4096;
@@ -58,6 +64,10 @@ pub enum FramingError {
     },
     /// The stream ended within the line.
     Unfinished,
+    /// A byte order mark precedes the message, which is read nevertheless.
+    ByteOrderMark,
+    /// The message has no line feed, and nothing follows it. It is read nevertheless.
+    Unterminated,
 }
 
 impl FramingError {
@@ -79,6 +89,8 @@ impl FramingError {
             Self::TooManyValues => "too-many-values",
             Self::Dropped { .. } => "dropped",
             Self::Unfinished => "unfinished",
+            Self::ByteOrderMark => "byte-order-mark",
+            Self::Unterminated => "unterminated",
         }
     }
 
@@ -98,6 +110,8 @@ impl FramingError {
                 format!("was dropped because too many large messages were received before ({bytes} bytes)")
             }
             Self::Unfinished => "has no newline before the end of the stream".to_owned(),
+            Self::ByteOrderMark => "begins with a byte order mark".to_owned(),
+            Self::Unterminated => "has no newline after its message".to_owned(),
         }
     }
 }
@@ -105,12 +119,14 @@ impl FramingError {
 /// One line, without its newline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// The bytes as received; of an invalid line the first few kilobytes.
-    pub raw: Vec<u8>,
+    /// The bytes as received, see [`Frame::raw`]; none if they are the text of the value.
+    raw: Option<Vec<u8>>,
     /// The length of the line in bytes, even if fewer are kept.
     pub bytes: usize,
     /// The value, or why the line has none.
     pub value: Result<Value, FramingError>,
+    /// What is wrong with the line although its value can be read.
+    pub defect: Option<FramingError>,
     /// The number of values, counted as for [`MAX_VALUES`].
     values: usize,
 }
@@ -125,7 +141,16 @@ impl Frame {
             Err(damage) => (Err(damage), 0),
         };
         let kept = if value.is_ok() { bytes } else { bytes.min(MAX_EVIDENCE_BYTES) };
-        Self { raw: line[..kept].to_vec(), bytes, value, values }
+        Self { raw: Some(line[..kept].to_vec()), bytes, value, defect: None, values }
+    }
+
+    /// Parses one line of a stream, as [`Frame::parse`]. A byte order mark before it is a defect.
+    fn parse_marked(line: &[u8]) -> Self {
+        let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK) else { return Self::parse(line) };
+        let frame = Self::parse(rest);
+        let defect = frame.value.is_ok().then_some(FramingError::ByteOrderMark);
+        let raw = Some(line[..BYTE_ORDER_MARK.len() + frame.raw().len()].to_vec());
+        Self { raw, bytes: line.len(), defect, ..frame }
     }
 
     /// A frame for a value that is to be sent.
@@ -133,14 +158,37 @@ impl Frame {
     pub fn from_value(value: &Value) -> Self {
         let raw = value.to_string().into_bytes();
         let values = count(&raw);
-        Self { bytes: raw.len(), raw, value: Ok(value.clone()), values }
+        Self { bytes: raw.len(), raw: Some(raw), value: Ok(value.clone()), defect: None, values }
     }
 
     /// A message that exceeds [`MAX_MESSAGE_BYTES`], of which only the beginning was read.
     #[must_use]
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
         let kept = beginning.len().min(MAX_EVIDENCE_BYTES);
-        Self { raw: beginning[..kept].to_vec(), bytes, value: Err(FramingError::TooLong { bytes }), values: 0 }
+        let value = Err(FramingError::TooLong { bytes });
+        Self { raw: Some(beginning[..kept].to_vec()), bytes, value, defect: None, values: 0 }
+    }
+
+    /// A line of a server as a transcript file has it: its first bytes, its length, and the framing error that these
+    /// bytes may not show. `None` if there is no error of that name.
+    #[must_use]
+    pub(crate) fn restored(raw: &[u8], bytes: usize, error: Option<&str>) -> Option<Self> {
+        let read = Self::parse_marked(raw);
+        let value = match error {
+            // The bytes show these errors, unless their end is missing.
+            None | Some("blank" | "byte-order-mark") => return Some(read),
+            Some("unterminated") => return Some(Self { defect: Some(FramingError::Unterminated), ..read }),
+            Some("not-json" | "not-utf8") if raw.len() == bytes => return Some(read),
+            Some("not-json") => FramingError::NotJson { reason: "only its beginning is recorded".to_owned() },
+            Some("not-utf8") => FramingError::NotUtf8 { at: read.raw().len() },
+            Some("too-long") => FramingError::TooLong { bytes },
+            Some("dropped") => FramingError::Dropped { bytes },
+            Some("too-deep") => FramingError::TooDeep,
+            Some("too-many-values") => FramingError::TooManyValues,
+            Some("unfinished") => FramingError::Unfinished,
+            Some(_) => return None,
+        };
+        Some(Self { raw: Some(raw.to_vec()), bytes, value: Err(value), defect: None, values: 0 })
     }
 
     /// The approximate memory that it takes, in bytes; an upper bound.
@@ -148,15 +196,45 @@ impl Frame {
     pub fn memory_bytes(&self) -> usize {
         const FIXED: usize = 300;
         // The text is kept twice: raw and in its values.
-        FIXED + 2 * self.raw.len() + BYTES_PER_VALUE * self.values
+        let text = self.raw.as_ref().map_or(self.bytes, |raw| 2 * raw.len());
+        FIXED + text + BYTES_PER_VALUE * self.values
     }
 
     /// The same line without its contents, except the first few kilobytes.
     #[must_use]
     pub fn drop_contents(mut self) -> Self {
-        self.raw.truncate(MAX_EVIDENCE_BYTES);
-        self.raw.shrink_to_fit();
+        let mut raw = self.raw().into_owned();
+        raw.truncate(MAX_EVIDENCE_BYTES);
+        raw.shrink_to_fit();
+        self.raw = Some(raw);
         Self { value: Err(FramingError::Dropped { bytes: self.bytes }), values: 0, ..self }
+    }
+
+    /// The bytes as received; of an invalid line the first few kilobytes.
+    #[must_use]
+    pub fn raw(&self) -> Cow<'_, [u8]> {
+        match (&self.raw, &self.value) {
+            (Some(raw), _) => Cow::Borrowed(raw),
+            (None, Ok(value)) => Cow::Owned(value.to_string().into_bytes()),
+            (None, Err(_)) => Cow::default(),
+        }
+    }
+
+    /// The same line with other bytes than those that are kept of it.
+    #[must_use]
+    pub(crate) fn with_raw(self, raw: Vec<u8>) -> Self {
+        Self { raw: Some(raw), ..self }
+    }
+
+    /// The same line in less memory: without its bytes if they are the text of its value, as most are.
+    #[must_use]
+    pub(crate) fn compacted(mut self) -> Self {
+        if let (Some(raw), Ok(value)) = (&self.raw, &self.value)
+            && value.to_string().as_bytes() == raw
+        {
+            self.raw = None;
+        }
+        self
     }
 
     /// The value, if the line has one.
@@ -165,10 +243,16 @@ impl Frame {
         self.value.as_ref().ok()
     }
 
+    /// Whether a string in it has an escaped lone surrogate, which many parsers reject.
+    #[must_use]
+    pub fn has_lone_surrogate(&self) -> bool {
+        std::str::from_utf8(&self.raw()).is_ok_and(|text| without_lone_surrogates(text).is_some())
+    }
+
     /// The line as text, with invalid UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.raw).into_owned()
+        String::from_utf8_lossy(&self.raw()).into_owned()
     }
 }
 
@@ -178,7 +262,10 @@ fn read(line: &[u8]) -> Result<(Value, usize), FramingError> {
     }
     let text = std::str::from_utf8(line).map_err(|error| FramingError::NotUtf8 { at: error.valid_up_to() })?;
     let values = measure(line)?;
-    let value = serde_json::from_str(text).map_err(|error| FramingError::NotJson { reason: error.to_string() })?;
+    let value = serde_json::from_str(text).or_else(|error| {
+        let replaced = without_lone_surrogates(text).and_then(|text| serde_json::from_str(&text).ok());
+        replaced.ok_or_else(|| FramingError::NotJson { reason: error.to_string() })
+    })?;
     Ok((value, values))
 }
 
@@ -187,8 +274,21 @@ fn count(line: &[u8]) -> usize {
     measure(line).unwrap_or(MAX_VALUES)
 }
 
+/// The limit that a line of a transcript file exceeds, if any. Such a line has one message, and little in addition.
+pub(crate) fn exceeds_limits(line: &[u8]) -> Option<FramingError> {
+    /// How much deeper than its message a line may be.
+    const MORE_DEPTH: usize = 4;
+    /// The ends of HTTP responses repeat the small members of up to a thousand events.
+    const MORE_VALUES: usize = 2 * MAX_VALUES;
+    measure_within(line, MAX_DEPTH + MORE_DEPTH, MAX_VALUES + MORE_VALUES).err()
+}
+
 /// Checks the depth and the number of values before anything is allocated for them; returns the number.
 fn measure(line: &[u8]) -> Result<usize, FramingError> {
+    measure_within(line, MAX_DEPTH, MAX_VALUES)
+}
+
+fn measure_within(line: &[u8], max_depth: usize, max_values: usize) -> Result<usize, FramingError> {
     let (mut depth, mut values, mut quoted, mut escaped) = (0_usize, 1_usize, false, false);
     for byte in line {
         if quoted {
@@ -205,7 +305,7 @@ fn measure(line: &[u8]) -> Result<usize, FramingError> {
             b'[' | b'{' => {
                 depth += 1;
                 values += VALUES_PER_CONTAINER;
-                if depth > MAX_DEPTH {
+                if depth > max_depth {
                     return Err(FramingError::TooDeep);
                 }
             }
@@ -213,7 +313,7 @@ fn measure(line: &[u8]) -> Result<usize, FramingError> {
             b',' => values += 1,
             _ => {}
         }
-        if values > MAX_VALUES {
+        if values > max_values {
             return Err(FramingError::TooManyValues);
         }
     }
@@ -234,7 +334,7 @@ impl Line<'_> {
     #[must_use]
     pub fn parse(self) -> Frame {
         match self {
-            Self::Whole(line) => Frame::parse(line),
+            Self::Whole(line) => Frame::parse_marked(line),
             Self::TooLong(beginning, bytes) => Frame::too_long(beginning, bytes),
         }
     }
@@ -250,6 +350,8 @@ pub struct Splitter {
     dropped: usize,
     /// The last line that was assembled from pieces.
     assembled: Vec<u8>,
+    /// Whether the last message was taken without its line feed, which may follow.
+    skips_line_feed: bool,
 }
 
 impl Splitter {
@@ -264,16 +366,45 @@ impl Splitter {
     /// Extracts the first line from the next bytes of the stream; returns it with the number of bytes used. If no
     /// line ends in them, they are kept as the beginning of the next one.
     pub fn pull<'b>(&'b mut self, bytes: &'b [u8]) -> Option<(Line<'b>, usize)> {
+        let skipped = self.skip_line_feed(bytes);
+        let bytes = &bytes[skipped..];
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.keep(bytes);
             return None;
         };
         let head = &bytes[..end];
         if self.line.is_empty() && self.dropped == 0 && end <= MAX_MESSAGE_BYTES {
-            return Some((Line::Whole(strip_carriage_return(head)), end + 1));
+            return Some((Line::Whole(strip_carriage_return(head)), skipped + end + 1));
         }
         self.keep(head);
-        Some((self.take(), end + 1))
+        Some((self.take(), skipped + end + 1))
+    }
+
+    /// The number of bytes that belong to the line feed of a message that was taken without it.
+    fn skip_line_feed(&mut self, bytes: &[u8]) -> usize {
+        if bytes.is_empty() || !std::mem::take(&mut self.skips_line_feed) {
+            return 0;
+        }
+        [&b"\n"[..], b"\r\n"].into_iter().find(|feed| bytes.starts_with(feed)).map_or(0, <[u8]>::len)
+    }
+
+    /// Whether the unfinished line may be a whole message.
+    #[must_use]
+    pub fn may_lack_line_feed(&self) -> bool {
+        self.dropped == 0 && matches!(self.line.last(), Some(b'}' | b']'))
+    }
+
+    /// The unfinished line, if it is a whole message: for a stream on which nothing follows. Its line feed is skipped if
+    /// it arrives later.
+    pub fn take_unterminated(&mut self) -> Option<Frame> {
+        if !self.may_lack_line_feed() {
+            return None;
+        }
+        let frame = Frame::parse_marked(&self.line);
+        frame.json()?;
+        self.line.clear();
+        self.skips_line_feed = true;
+        Some(Frame { defect: Some(FramingError::Unterminated), ..frame })
     }
 
     /// The length of the unfinished line so far in bytes, including dropped ones.
@@ -344,14 +475,14 @@ mod tests {
         let frames = split(&[b"{\"a\"", b":1}\n[", b"]\r\n"]);
         assert_eq!(frames[0].json(), Some(&json!({"a": 1})));
         assert_eq!(frames[1].json(), Some(&json!([])));
-        assert_eq!(frames[1].raw, b"[]");
+        assert_eq!(*frames[1].raw(), *b"[]");
     }
 
     #[test]
     fn framing_errors_are_named_and_the_bytes_are_kept() {
         let frames = split(&[b"Server ready\n\n{\"a\":\"\xe9\"}\n{\"a\":1}"]);
         assert!(matches!(frames[0].value, Err(FramingError::NotJson { .. })));
-        assert_eq!(frames[0].raw, b"Server ready");
+        assert_eq!(*frames[0].raw(), *b"Server ready");
         assert_eq!(frames[1].value, Err(FramingError::Blank));
         assert_eq!(frames[2].value, Err(FramingError::NotUtf8 { at: 6 }));
         assert_eq!(frames[3].value, Err(FramingError::Unfinished));
@@ -378,5 +509,32 @@ mod tests {
         assert_eq!(Frame::parse(wide.as_bytes()).value, Err(FramingError::TooManyValues));
         let quoted = format!("{{\"a\":\"{}\"}}", "[,{".repeat(MAX_VALUES));
         assert!(Frame::parse(quoted.as_bytes()).value.is_ok());
+    }
+
+    #[test]
+    fn a_message_behind_a_byte_order_mark_is_read_and_marked() {
+        let frames = split(&[b"\xef\xbb\xbf{\"a\":1}\n{\"a\":2}\n\xef\xbb\xbfready\n"]);
+        assert_eq!(frames[0].json(), Some(&json!({"a": 1})));
+        assert_eq!((frames[0].defect.clone(), frames[0].bytes), (Some(FramingError::ByteOrderMark), 10));
+        assert_eq!(frames[1].defect, None);
+        assert!(matches!(frames[2].value, Err(FramingError::NotJson { .. })));
+        assert_eq!(frames[2].text(), "\u{feff}ready");
+    }
+
+    #[test]
+    fn a_message_without_its_line_feed_is_taken_on_request() {
+        let mut splitter = Splitter::default();
+        let mut frames = Vec::new();
+        splitter.push(b"{\"a\":", |frame| frames.push(frame));
+        assert_eq!(splitter.take_unterminated(), None);
+        splitter.push(b"{}}", |frame| frames.push(frame));
+        let frame = splitter.take_unterminated().expect("it is a message");
+        assert_eq!((frame.json(), frame.defect.clone()), (Some(&json!({"a": {}})), Some(FramingError::Unterminated)));
+        splitter.push(b"\r\n[]\n", |frame| frames.push(frame));
+        splitter.push(b"{}", |frame| frames.push(frame));
+        assert!(splitter.take_unterminated().is_some());
+        splitter.push(b"[1]\n", |frame| frames.push(frame));
+        let values: Vec<_> = frames.iter().map(Frame::json).collect();
+        assert_eq!(values, [Some(&json!([])), Some(&json!([1]))]);
     }
 }

@@ -1,6 +1,8 @@
-//! Classifies JSON values as JSON-RPC messages: request, notification, response or none of them.
+//! JSON values as JSON-RPC messages: request, notification, response or none of them, with id and method.
 
 use serde_json::Value;
+
+use super::surrogate::before_lone_surrogate;
 
 /// The identifier of a request, as a JSON value: a string, a number, or whatever a peer sent.
 pub(crate) type Id = Value;
@@ -52,6 +54,26 @@ impl<'a> MessageKind<'a> {
     }
 }
 
+/// The messages of a line: the elements of a batch, or the value itself.
+pub(crate) fn messages(value: &Value) -> impl Iterator<Item = &Value> {
+    match value {
+        Value::Array(items) => items.iter(),
+        other => std::slice::from_ref(other).iter(),
+    }
+}
+
+/// The id of a message, of any type, if it has one.
+#[must_use]
+pub(crate) fn id_of(message: &Value) -> Option<&Id> {
+    message.get("id")
+}
+
+/// The method of a message, if it has one that is a string.
+#[must_use]
+pub(crate) fn method_of(message: &Value) -> Option<&str> {
+    message.get("method")?.as_str()
+}
+
 /// Whether two ids are the same in value and JSON type; `1` and `1.0` are the same number.
 #[must_use]
 pub(crate) fn same_id(a: &Id, b: &Id) -> bool {
@@ -63,14 +85,22 @@ pub(crate) fn same_id(a: &Id, b: &Id) -> bool {
     }
 }
 
-/// Whether an id looks like an altered copy of another: the same text in another JSON type, or null.
+/// Whether an id can be a copy of another in which a parser has replaced what follows the first lone surrogate.
+#[must_use]
+fn replaces_lone_surrogate(sent: &Id, got: &Id) -> bool {
+    let before = sent.as_str().and_then(before_lone_surrogate).filter(|before| !before.is_empty());
+    before.zip(got.as_str()).is_some_and(|(before, got)| got.starts_with(before))
+}
+
+/// Whether an id looks like an altered copy of another: the same text in another JSON type, a text without its lone
+/// surrogates, or null.
 #[must_use]
 pub(crate) fn same_id_loosely(sent: &Id, got: &Id) -> bool {
     let text = |id: &Id| match id {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    got.is_null() || text(sent) == text(got)
+    got.is_null() || text(sent) == text(got) || replaces_lone_surrogate(sent, got)
 }
 
 #[cfg(test)]
@@ -99,6 +129,8 @@ mod tests {
         assert!(!same_id(&json!(9_007_199_254_740_991_u64), &json!(9_007_199_254_740_992_u64)));
         assert!(same_id_loosely(&json!(1), &json!("1")));
         assert!(same_id_loosely(&json!(1), &Value::Null));
+        assert!(same_id_loosely(&json!("a\u{10D800}"), &json!("a\u{FFFD}")));
+        assert!(!same_id_loosely(&json!("\u{10D800}"), &json!("b")));
         assert!(!same_id_loosely(&json!(1), &json!(2)));
     }
 }

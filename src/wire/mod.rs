@@ -3,9 +3,15 @@
 
 mod frame;
 mod message;
+mod rate_limit;
 mod sse;
+mod surrogate;
 
+#[cfg(feature = "http")]
+pub(crate) use frame::MAX_MESSAGE_BYTES;
 pub use frame::{Frame, FramingError, Splitter};
-pub(crate) use frame::{Line, MAX_DEPTH, MAX_MESSAGE_BYTES};
-pub(crate) use message::{Id, MessageKind, same_id, same_id_loosely};
+pub(crate) use frame::{Line, MAX_DEPTH, exceeds_limits};
+pub(crate) use message::{Id, MessageKind, id_of, messages, method_of, same_id, same_id_loosely};
+pub(crate) use rate_limit::reports_rate_limit;
 pub use sse::{SseDecoder, SseEvent};
+pub(crate) use surrogate::before_lone_surrogate;

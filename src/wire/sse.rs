@@ -50,30 +50,52 @@ pub struct SseDecoder {
     pub comments: usize,
     /// The number of lines with a field that the standard does not define.
     pub unknown_fields: usize,
+    /// Whether one of these lines begins like a message in JSON, whose `data:` is missing.
+    has_bare_message: bool,
 }
 
 impl SseDecoder {
     /// Accepts the next bytes of the stream and calls `sink` with each event that they complete.
     pub fn push(&mut self, bytes: &[u8], mut sink: impl FnMut(SseEvent)) {
-        for &byte in bytes {
-            let follows_return = std::mem::take(&mut self.after_carriage_return);
-            match byte {
-                b'\n' if follows_return => {}
-                b'\n' => self.end_line(&mut sink),
-                b'\r' => {
-                    self.after_carriage_return = true;
-                    self.end_line(&mut sink);
-                }
-                _ if self.line.len() < MAX_MESSAGE_BYTES => self.line.push(byte),
-                _ => self.dropped += 1,
+        let mut rest = bytes;
+        while let Some((&first, after_first)) = rest.split_first() {
+            if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
+                rest = after_first;
+                continue;
             }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
+                self.extend_line(rest);
+                return;
+            };
+            self.extend_line(&rest[..end]);
+            self.after_carriage_return = rest[end] == b'\r';
+            self.end_line(&mut sink);
+            rest = &rest[end + 1..];
         }
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) {
+        let kept = bytes.len().min(MAX_MESSAGE_BYTES - self.line.len());
+        self.line.extend_from_slice(&bytes[..kept]);
+        self.dropped += bytes.len() - kept;
     }
 
     /// Whether an event is unfinished: if the stream ends here, it is dropped, as the standard says.
     #[must_use]
     pub fn has_unfinished_event(&self) -> bool {
         !self.line.is_empty() || !self.pending.is_empty()
+    }
+
+    /// Whether a line that is ignored, because no field is named, begins like a message in JSON.
+    #[must_use]
+    pub fn has_bare_message(&self) -> bool {
+        self.has_bare_message || begins_like_json(&self.line)
+    }
+
+    /// Whether the unfinished event has data, which is lost if the stream ends here.
+    #[must_use]
+    pub fn has_unfinished_data(&self) -> bool {
+        self.pending.data.is_some() || self.line.starts_with(b"data")
     }
 
     /// The size of the unfinished event in bytes, including those that were not kept.
@@ -113,7 +135,10 @@ impl SseDecoder {
             b"retry" => self.pending.retry = Some(text()),
             b"data" => self.add_data(value, dropped),
             b"id" => {}
-            _ => self.unknown_fields += 1,
+            _ => {
+                self.unknown_fields += 1;
+                self.has_bare_message |= begins_like_json(&line);
+            }
         }
     }
 
@@ -129,6 +154,11 @@ impl SseDecoder {
             None => self.pending.data = Some(value[..kept].to_vec()),
         }
     }
+}
+
+/// Whether a line begins like a JSON object or array.
+fn begins_like_json(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 #[cfg(test)]
@@ -190,6 +220,21 @@ mod tests {
         decoder.push(b": alive\nfoo: bar\nid: a\0b\n\ndata: x\n", |_| events += 1);
         assert_eq!((events, decoder.comments, decoder.unknown_fields), (0, 1, 1));
         assert!(decoder.has_unfinished_event());
+    }
+
+    #[test]
+    fn a_message_without_data_and_an_unfinished_event_are_noticed() {
+        let mut decoder = SseDecoder::default();
+        decoder.push(b"note: {\ndata: {}\n\nevent: x\nid: 7\n", |_| ());
+        assert!(!decoder.has_bare_message() && !decoder.has_unfinished_data());
+        decoder.push(b"dat", |_| ());
+        assert!(!decoder.has_unfinished_data());
+        decoder.push(b"a: {\"a\"", |_| ());
+        assert!(decoder.has_unfinished_data());
+        decoder.push(b"}\n\n{\"jsonrpc\":", |_| ());
+        assert!(decoder.has_bare_message() && !decoder.has_unfinished_data());
+        decoder.push(b"\"2.0\"}\n\n", |_| ());
+        assert!(decoder.has_bare_message());
     }
 
     #[test]

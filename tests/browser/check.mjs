@@ -31,6 +31,64 @@ const choose = (page, name, value) =>
     return new Promise((done) => setTimeout(done, 250));
   }, name, value);
 
+/** Whether an element is in the viewport, below the sticky navigation. */
+const landed = async (page, selector) => {
+  await page.value(() => new Promise((done) => setTimeout(done, 700)));
+  return page.value((selector) => {
+    const below = document.getElementById("parts").getBoundingClientRect().bottom;
+    const { top } = document.querySelector(selector).getBoundingClientRect();
+    return { top, below, lands: top >= below - 1 && top <= below + 40 };
+  }, selector);
+};
+const press = async (page, key, code) => {
+  const text = key.length === 1 ? key : undefined;
+  for (const type of ["keyDown", "keyUp"]) await page.send("Input.dispatchKeyEvent", { type, key, code, text: type === "keyDown" ? text : undefined });
+  await page.painted();
+};
+/** Checks that nothing is wider than a phone, with everything closed and with everything open. */
+const fitsPhone = async (phone) => {
+  for (const open of [false, true]) {
+    await phone.value((open) => open && document.querySelectorAll("details").forEach((one) => (one.open = true)), open);
+    await phone.painted();
+    const { wide, view } = await phone.value(() => ({ wide: document.documentElement.scrollWidth, view: innerWidth }));
+    assert.ok(view === 390 && wide <= view, `the page scrolls horizontally on a phone: ${wide} > ${view}`);
+    const outside = await phone.value(() => [...document.querySelectorAll("header *, main *")]
+      .filter((one) => one.checkVisibility() && !one.closest(".scroll, .unseen, svg, .skip-link"))
+      .filter((one) => one.getBoundingClientRect().right > innerWidth)
+      .map((one) => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 60)}`));
+    assert.deepEqual(outside, [], "no element overflows the viewport of a phone");
+  }
+};
+
+/** Checks a page in both colour schemes and two widths, with everything closed and with everything open. */
+const axeFindsNothing = async (browser) => {
+  const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+  const pages = [];
+  for (const [dark, width] of [[false, 1280], [true, 1280], [false, 390], [true, 390]]) {
+    // axe only checks what is drawn, so the viewport covers the whole page.
+    const page = await browser.page({ dark, width, height: 24_000, mobile: width < 500 });
+    await page.open(url);
+    for (const open of [false, true]) {
+      if (open) await page.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+      await page.painted();
+      await page.value(axe);
+      const found = await page.value(async () => {
+        const { violations, passes } = await axe.run(document, { resultTypes: ["violations"] });
+        return {
+          ran: passes.length,
+          bad: violations.map(({ id, impact, help, nodes }) => ({
+            id, impact, help, nodes: nodes.slice(0, 4).map((node) => `${node.html} ${node.failureSummary}`),
+          })),
+        };
+      });
+      assert.ok(found.ran > 20, `only ${found.ran} rules applied`);
+      assert.deepEqual(found.bad, [], `dark: ${dark}, width: ${width}, open: ${open}`);
+    }
+    pages.push(page);
+  }
+  return pages;
+};
+
 const trials = {
   async opens(browser) {
     const page = await browser.page();
@@ -41,14 +99,7 @@ const trials = {
     assert.equal(await visibleCount(page, "#filters"), 1, "the filters are visible");
     const phone = await browser.page({ width: 390, height: 844, mobile: true });
     await phone.open(url);
-    const { wide, view } = await phone.value(() => ({ wide: document.documentElement.scrollWidth, view: innerWidth }));
-    assert.ok(wide <= view, `the page scrolls horizontally on a phone: ${wide} > ${view}`);
-    await phone.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
-    const outside = await phone.value(() => [...document.querySelectorAll("main *")]
-      .filter((one) => one.checkVisibility() && !one.closest(".scroll, .unseen, svg"))
-      .filter((one) => one.getBoundingClientRect().right > innerWidth)
-      .map((one) => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 60)}`));
-    assert.deepEqual(outside, [], "no element overflows the viewport of a phone");
+    await fitsPhone(phone);
     return [page, phone];
   },
 
@@ -154,9 +205,9 @@ const trials = {
     assert.equal(await count(other, ".finding[open]"), 1, "a result links to its finding");
     await other.value(() => document.querySelector(".tool > summary").click());
     assert.ok(await visibleCount(other, ".histogram rect") > 3, "the plots are visible");
-    // Printing expands everything.
+    // Printing expands the findings.
     await other.value(() => dispatchEvent(new Event("beforeprint")));
-    assert.equal(await count(other, "details:not([open])"), 0);
+    assert.equal(await count(other, ".finding:not([open])"), 0);
     await other.value(() => dispatchEvent(new Event("afterprint")));
     assert.ok(await count(other, "details:not([open])") > 3);
     return [page, other];
@@ -180,31 +231,7 @@ const trials = {
   },
 
   async accessible(browser) {
-    const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-    const pages = [];
-    for (const [dark, width] of [[false, 1280], [true, 1280], [false, 390], [true, 390]]) {
-      // axe only checks what is drawn, so the viewport covers the whole page.
-      const page = await browser.page({ dark, width, height: 24_000, mobile: width < 500 });
-      await page.open(url);
-      for (const open of [false, true]) {
-        if (open) await page.value(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
-        await page.painted();
-        await page.value(axe);
-        const found = await page.value(async () => {
-          const { violations, passes } = await axe.run(document, { resultTypes: ["violations"] });
-          return {
-            ran: passes.length,
-            bad: violations.map(({ id, impact, help, nodes }) => ({
-              id, impact, help, nodes: nodes.slice(0, 4).map((node) => `${node.html} ${node.failureSummary}`),
-            })),
-          };
-        });
-        assert.ok(found.ran > 20, `only ${found.ran} rules applied`);
-        assert.deepEqual(found.bad, [], `dark: ${dark}, width: ${width}, open: ${open}`);
-      }
-      pages.push(page);
-    }
-    return pages;
+    return axeFindsNothing(browser);
   },
 
   // Every text of the page attempts an injection.
@@ -249,6 +276,185 @@ const trials = {
     await stopped.painted();
     assert.equal(await stopped.value(() => typeof globalThis.owned), "undefined", "the policy allows a script");
     assert.ok(stopped.consoleErrors.some((text) => text.includes("Content Security Policy")), "the policy is not enforced");
+    return [page];
+  },
+
+  // A link lands on its finding, also where a thousand others with estimated heights come before it.
+  async lands(browser) {
+    const first = await browser.page();
+    await first.open(url);
+    const names = await first.value(() => [...document.querySelectorAll(".finding")].map((one) => one.dataset.show));
+    assert.equal(names.length, 1000);
+    for (const [width, at] of [[1280, 870], [390, 412]]) {
+      const page = await browser.page({ width, mobile: width < 500 });
+      await page.open(`${url}#show=${names[at]}`);
+      const selector = `#f-${names[at]}`;
+      assert.equal(await count(page, `${selector}[open]`), 1, "the link opens its finding");
+      const place = await landed(page, selector);
+      assert.ok(place.lands, `${selector} is at ${place.top}, the navigation ends at ${place.below}`);
+      await page.value(() => document.querySelector('#parts a[href="#results"]').click());
+      const results = await landed(page, "#results");
+      assert.ok(results.lands, `the results are at ${results.top}, the navigation ends at ${results.below}`);
+    }
+    return [first];
+  },
+
+  async long(browser) {
+    const phone = await browser.page({ width: 390, height: 844, mobile: true });
+    await phone.open(url);
+    await fitsPhone(phone);
+    return [phone];
+  },
+
+  async navigates(browser) {
+    await browser.send("Browser.grantPermissions", { permissions: ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+    const page = await browser.page();
+    await page.open(url);
+    // What fails comes first.
+    assert.ok(await page.value(() => Boolean(document.getElementById("findings")
+      .compareDocumentPosition(document.getElementById("overview")) & Node.DOCUMENT_POSITION_FOLLOWING)), "findings are first");
+    const focused = () => page.value(() => document.activeElement.closest(".finding")?.id ?? document.activeElement.name);
+    const ids = await page.value(() => [...document.querySelectorAll(".finding")].map((one) => one.id));
+    await press(page, "j", "KeyJ");
+    assert.equal(await focused(), ids[0]);
+    await press(page, "j", "KeyJ");
+    assert.equal(await focused(), ids[1]);
+    await press(page, "k", "KeyK");
+    assert.equal(await focused(), ids[0]);
+    await press(page, "/", "Slash");
+    assert.equal(await focused(), "q");
+    await press(page, "j", "KeyJ");
+    assert.equal(await page.value(() => document.activeElement.value), "j", "keys are text in a field");
+    await press(page, "Escape", "Escape");
+    await page.value(() => document.getElementById("clear").click());
+    await page.value(() => scrollTo(0, document.body.scrollHeight));
+    await page.painted();
+    assert.equal(await page.value(() => document.getElementById("parts").getBoundingClientRect().top), 0, "the navigation stays");
+
+    await page.value(() => { document.querySelector(".finding:has(.evidence)").open = true; });
+    await page.painted();
+    const message = await page.value(() => {
+      const button = document.querySelector(".finding[open] .evidence .message button.copy");
+      button.click();
+      return button.closest(".message").querySelector("pre").textContent;
+    });
+    await page.value(() => new Promise((done) => setTimeout(done, 200)));
+    assert.equal(await page.value(() => navigator.clipboard.readText()), message);
+    const sentence = await page.value(() => {
+      document.querySelector(".finding[open] button.issue").click();
+      return document.querySelector(".finding[open] .message-line").textContent.trim().split(/[^a-zA-Z ]/)[0];
+    });
+    await page.value(() => new Promise((done) => setTimeout(done, 200)));
+    const issue = await page.value(() => navigator.clipboard.readText());
+    assert.ok(issue.startsWith("## ") && issue.includes(sentence), issue);
+    for (const part of ["**Expected**", "**Actual**", "**Reproduce**", "```text\nmcp-conformance ", "**Messages**", message]) {
+      assert.ok(issue.includes(part), `${part} is not in ${issue}`);
+    }
+    return [page];
+  },
+
+  // The author's findings come first, then those of the SDK, interpretations, and what is accepted; one card a cause.
+  async attributes(browser) {
+    const page = await browser.page();
+    await page.open(url);
+    const sections = await page.value(() => [...document.querySelectorAll(".part")].map((part) => [part.id,
+      [...part.querySelectorAll(".finding")].map((one) => one.dataset.whose)]));
+    assert.deepEqual(sections.map(([id]) => id), ["findings", "sdk", "interpretations", "accepted"]);
+    assert.deepEqual(new Set(sections[0][1]), new Set(["author"]));
+    assert.deepEqual(sections.slice(1).map(([, whose]) => whose), [["SDK"], ["interpretation"], ["author"]]);
+    const verdicts = await page.value(() => [...document.querySelectorAll("#findings .finding")].map((one) => one.dataset.verdict));
+    assert.deepEqual(verdicts, [...verdicts].sort(), "what fails comes before what warns");
+    assert.match(await page.value(() => document.querySelector("#sdk .lead").textContent), /To get rid of these findings, /);
+    const heading = await page.value(() => [...document.querySelectorAll(".finding > summary > h3")].map((one) => one.textContent.trim()));
+    assert.equal(heading.length, await count(page, ".finding"), "each card has a heading");
+    assert.equal(heading.filter((text) => text.includes("The server exits on a call.")).length, 1, "one card a cause");
+    assert.ok(heading.includes("2 tools: The server exits on a call."), heading.join("\n"));
+    for (const [whose, badge] of [["author", "your code"], ["SDK", "TypeScript SDK 1"], ["interpretation", "interpretation"]]) {
+      await choose(page, "whose", whose);
+      assert.equal(await visibleCount(page, ".finding"), await count(page, `.finding[data-whose="${whose}"]`));
+      const badges = await page.value(() => [...document.querySelectorAll(".finding .whose")]
+        .filter((one) => one.checkVisibility()).map((one) => one.textContent));
+      assert.deepEqual(new Set(badges), new Set([badge]));
+      assert.equal(await fragment(page), `#whose=${whose}`);
+    }
+    await choose(page, "whose", "");
+    // A link to a finding of any section opens it there.
+    for (const section of ["sdk", "interpretations", "accepted"]) {
+      const name = await page.value((section) => document.querySelector(`#${section} .finding`).dataset.show, section);
+      const other = await browser.page();
+      await other.open(`${url}#show=${name}`);
+      assert.equal(await count(other, `#f-${name}[open]`), 1);
+      const place = await landed(other, `#f-${name}`);
+      assert.ok(place.lands, `${name} is at ${place.top}, the navigation ends at ${place.below}`);
+    }
+    // The minimal calls of both tools are with their cause.
+    const calls = await page.value(() => {
+      const card = [...document.querySelectorAll(".finding")].find((one) => one.textContent.includes("2 tools: "));
+      card.open = true;
+      return [...card.querySelectorAll("code.paste")].length;
+    });
+    assert.equal(calls, 2);
+    const phone = await browser.page({ width: 390, height: 844, mobile: true });
+    await phone.open(url);
+    await fitsPhone(phone);
+    return [page, phone];
+  },
+
+  async compares(browser) {
+    const page = await browser.page();
+    await page.open(url);
+    const changes = await page.value(() => [...document.querySelectorAll("#changes h3")].map((title) =>
+      [title.textContent.trim(), [...title.nextElementSibling.querySelectorAll("li")].map((one) => one.textContent)]));
+    assert.deepEqual(changes.map(([title]) => title), ["New 1", "Fixed 1", "Changed 1"]);
+    assert.match(changes[0][1][0], /The server exits on a call/);
+    assert.match(changes[1][1][0], /The server wrote a blank line/);
+    assert.match(changes[2][1][0], /before: warn: An error message has 99 lines/);
+    assert.match(await page.value(() => document.getElementById("changes-title").textContent), /2026-07-01 08:00 UTC/);
+    await choose(page, "status", "new");
+    assert.equal(await visibleCount(page, ".finding"), 1);
+    assert.equal(await visibleCount(page, ".finding .mark.new"), 1);
+    await choose(page, "status", "");
+    await page.value(() => document.querySelector("#changes a").click());
+    await page.painted();
+    const name = await page.value(() => document.querySelector(".finding[open]").id);
+    const place = await landed(page, `#${name}`);
+    assert.ok(place.lands && await count(page, `#${name} .mark.new`) === 1, `${name} is at ${place.top}`);
+    await axeFindsNothing(browser);
+    return [page];
+  },
+
+  async fleet(browser) {
+    const page = await browser.page();
+    await page.open(url);
+    assert.deepEqual(await page.value(() => [...document.querySelectorAll("tbody th a")].map((one) => one.getAttribute("href")).slice(0, 2)),
+      ["./reports/a.html", "./javascript%3AglobalThis.owned%3D1"]);
+    assert.deepEqual(await page.value(() => [...document.querySelectorAll("table tbody tr:first-child td .badge")].map((one) => one.textContent)),
+      ["failed", "1 fail", "2 fail"]);
+    assert.equal(await count(page, "script, img, iframe, object, link"), 0);
+    assert.equal(await page.value(() => typeof globalThis.owned), "undefined");
+    const phone = await browser.page({ width: 390, height: 844, mobile: true });
+    await phone.open(url);
+    const { wide, view } = await phone.value(() => ({ wide: document.documentElement.scrollWidth, view: innerWidth }));
+    assert.ok(wide <= view, `the page scrolls horizontally on a phone: ${wide} > ${view}`);
+    await axeFindsNothing(browser);
+    return [page, phone];
+  },
+
+  // A print has the findings, and neither the results of every case nor each message.
+  async prints(browser) {
+    const page = await browser.page();
+    await page.open(url);
+    await page.value(() => dispatchEvent(new Event("beforeprint")));
+    await page.send("Emulation.setEmulatedMedia", { media: "print" });
+    await page.painted();
+    assert.equal(await visibleCount(page, ".finding .versus"), await count(page, ".finding"));
+    for (const absent of [".finding .wire", ".results", "#parts", "#filters", "button"]) {
+      assert.ok(await count(page, absent) > 0 && await visibleCount(page, absent) === 0, `${absent} is printed`);
+    }
+    const { data } = await page.send("Page.printToPDF", {});
+    const pages = Buffer.from(data, "base64").toString("latin1").match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+    const findings = await count(page, ".finding");
+    assert.ok(pages > 0 && pages <= findings + 2, `${findings} findings take ${pages} pages`);
     return [page];
   },
 

@@ -10,6 +10,8 @@ pub(super) struct MutatedMessage {
     /// The pointer to the change, with array indexes as `*`.
     pub(super) location: String,
     pub(super) kind: &'static str,
+    /// The `type` of the innermost object around the change that has one, such as `image`.
+    pub(super) variant: String,
 }
 
 /// Every mutation of a message at every location.
@@ -20,6 +22,7 @@ pub(super) fn mutate(message: &Value) -> Vec<MutatedMessage> {
     let mut known = BTreeSet::new();
     for (pointer, location) in &locations {
         let Some(value) = message.pointer(pointer) else { continue };
+        let variant = variant_of(message, pointer);
         let mut add = |kind: &'static str, changed: Option<Value>| {
             let mut copy = message.clone();
             match changed {
@@ -41,7 +44,12 @@ pub(super) fn mutate(message: &Value) -> Vec<MutatedMessage> {
                 }
             }
             if known.insert(copy.to_string()) {
-                found.push(MutatedMessage { message: copy, location: location.clone(), kind });
+                found.push(MutatedMessage {
+                    message: copy,
+                    location: location.clone(),
+                    kind,
+                    variant: variant.clone(),
+                });
             }
         };
         add("dropped", None);
@@ -79,6 +87,18 @@ pub(super) fn mutate(message: &Value) -> Vec<MutatedMessage> {
         }
     }
     found
+}
+
+/// The `type` of the innermost object around a value that has one.
+fn variant_of(message: &Value, pointer: &str) -> String {
+    let mut around = pointer;
+    while let Some((parent, _)) = around.rsplit_once('/') {
+        if let Some(kind) = message.pointer(parent).and_then(|parent| parent["type"].as_str()) {
+            return kind.to_owned();
+        }
+        around = parent;
+    }
+    String::new()
 }
 
 /// The pointer to every value in a message, and the same pointer with array indexes as `*`.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the pinned real servers next to this file: the npm packages into node_modules/, the PyPI packages into
-# .venv/. Does nothing if they are installed and the pins have not changed.
+# .venv/ and .venv-fastmcp-2/. Does nothing if they are installed and the pins have not changed.
 #
 #     tests/servers/install.sh [--force]
 #
@@ -83,41 +83,46 @@ install_npm() {
   printf '%s\n' "$pins" >"$stamp"
 }
 
+# install_pypi <environment> <requirements>
 install_pypi() {
-  local stamp=.venv/.pins pins
-  pins=$(hash_of requirements.txt)
+  local environment=$1 requirements=$2 pins
+  local stamp=$environment/.pins
+  pins=$(hash_of "$requirements")
   # An environment refers to the interpreter that created it, which may have been removed.
-  if stamped "$stamp" "$pins" && .venv/bin/python -c '' 2>/dev/null; then
-    say 'PyPI servers: unchanged'
+  if stamped "$stamp" "$pins" && "$environment/bin/python" -c '' 2>/dev/null; then
+    say "PyPI servers of $requirements: unchanged"
     return
   fi
-  say 'PyPI servers: installing'
-  rm -rf .venv
-  python3 -m venv .venv || die 'python3 -m venv failed'
+  say "PyPI servers of $requirements: installing"
+  rm -rf "$environment"
+  python3 -m venv "$environment" || die 'python3 -m venv failed'
   # The pins must be complete: nothing else is installed, and a missing dependency is an error.
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt ||
+  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" ||
     die 'pip install failed'
-  .venv/bin/python -m pip check --disable-pip-version-check >/dev/null ||
-    die 'requirements.txt is not complete: run .venv/bin/python -m pip check'
+  "$environment/bin/python" -m pip check --disable-pip-version-check >/dev/null ||
+    die "$requirements is not complete: run $environment/bin/python -m pip check"
   printf '%s\n' "$pins" >"$stamp"
 }
 
 case ${1-} in
   '') ;;
-  --force) rm -rf node_modules .venv ;;
+  --force) rm -rf node_modules .venv .venv-fastmcp-2 ;;
   *) die "unknown option $1; usage: $0 [--force]" ;;
 esac
 
 # A stamped installation worked before, so the programs are checked only if there is something to install.
 if ! stamped node_modules/.pins "$(hash_of package.json package-lock.json)" ||
   ! stamped .venv/.pins "$(hash_of requirements.txt)" ||
+  ! stamped .venv-fastmcp-2/.pins "$(hash_of requirements-fastmcp-2.txt)" ||
   ! has node || ! has git; then
   find_programs
 fi
 install_npm
-install_pypi
+install_pypi .venv requirements.txt
+install_pypi .venv-fastmcp-2 requirements-fastmcp-2.txt
 
-for program in node_modules/.bin/mcp-server-{everything,filesystem,memory} .venv/bin/mcp-server-{time,git}; do
+for program in node_modules/.bin/{mcp-server-{everything,filesystem,memory,debug},mcp-budget-allocator-server,kubernetes-mcp-server} \
+  .venv/bin/{mcp-server-{time,git},calculator-mcp-server} .venv-fastmcp-2/bin/unit-converter-mcp; do
   [[ -x $program ]] || die "$program is missing after the installation; try $0 --force"
 done
 say 'ready'

@@ -3,14 +3,15 @@
 use serde_json::Value;
 
 use super::call::{Arguments, Validity};
+use super::environment::is_environmental;
 use super::exchange::FuzzExchange;
 use super::message_text::{excerpt, skeleton};
 use super::response_class::{outcome_of, text_of};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
-use crate::event::CallOutcome;
 use crate::fuzz::{Constraint, Grammar};
-use crate::verdict::Verdict;
+use crate::transcript::is_input_required;
+use crate::verdict::{CallKind, CallOutcome, Verdict};
 
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
@@ -30,7 +31,9 @@ pub(super) fn is_annotation(constraint: &Constraint) -> bool {
 /// A call with invalid arguments that the server served.
 pub(super) fn invalid_arguments_accepted(exchange: &FuzzExchange, response: &Value) -> Option<OracleViolation> {
     let Validity::Violates(constraint) = &exchange.call.validity else { return None };
-    if outcome_of(response) != CallOutcome::Success || is_annotation(constraint) {
+    // A server may ask for input before it looks at the arguments.
+    let asks_first = response.get("result").is_some_and(is_input_required);
+    if outcome_of(response) != CallOutcome::Success || asks_first || is_annotation(constraint) {
         return None;
     }
     let Arguments::Json(arguments) = &exchange.call.arguments else { return None };
@@ -88,9 +91,26 @@ const VALIDATION_PHRASES: [&str; 8] = [
     "ZodError",
 ];
 
+/// Phrases by which SDKs report that the result of a tool is invalid, in lower case.
+const RESULT_PHRASES: [&str; 4] =
+    ["tools/call result", "output validation error", "invalid structured content", "has an output schema but"];
+
+/// Phrases of a value that is well-formed and names nothing that exists, in lower case.
+const LOOKUP_PHRASES: [&str; 4] = ["not found", "does not exist", "no such", "unknown "];
+
+/// Whether a rejection is not about the schema of the arguments: the result is invalid, a value names nothing that exists,
+/// or something outside of the server failed.
+fn is_about_something_else(message: &str) -> bool {
+    let lower = message.to_lowercase();
+    let mentions = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
+    let names_schema = VALIDATION_PHRASES.iter().any(|phrase| message.contains(phrase));
+    mentions(&RESULT_PHRASES) || !names_schema && (mentions(&LOOKUP_PHRASES) || is_environmental(message))
+}
+
 /// A call with valid arguments that the server rejects as invalid.
 pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value) -> Option<OracleViolation> {
-    if exchange.call.validity != Validity::Valid {
+    // A handler may have limits that its schema does not state.
+    if exchange.call.validity != Validity::Valid || exchange.call.kind == CallKind::Handler {
         return None;
     }
     let message = match outcome_of(response) {
@@ -101,6 +121,9 @@ pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value
         }
         _ => return None,
     };
+    if is_about_something_else(message) {
+        return None;
+    }
     Some(
         OracleViolation::new(
             Oracle::ValidRejected,
@@ -118,6 +141,10 @@ pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<Orac
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
     let actual = || format!("the error {code}: {}", excerpt(message, 300));
     let signature = skeleton(message, &exchange.call.arguments);
+    // The arguments did not cause it.
+    if code == INTERNAL_ERROR && is_environmental(message) {
+        return None;
+    }
     if code == INTERNAL_ERROR {
         let found =
             OracleViolation::new(Oracle::InternalError, Verdict::Warn, "arguments cause an internal error (-32603)");
@@ -146,7 +173,54 @@ pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<Orac
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::super::call::Call;
+    use super::super::exchange::ExchangeOutcome;
     use super::*;
+
+    #[test]
+    fn a_rejection_about_a_result_or_a_lookup_is_not_about_the_schema() {
+        for message in [
+            "MCP error -32602: Invalid tools/call result: expected array",
+            "Output validation error: 'name' is a required property",
+            "Context not found",
+            "connect ECONNREFUSED 127.0.0.1:80",
+        ] {
+            assert!(is_about_something_else(message), "{message}");
+        }
+        for message in
+            ["Invalid arguments for tool add: a: Required", "Input validation error: 'x' is not found in enum"]
+        {
+            assert!(!is_about_something_else(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_asks_for_input_does_not_accept_the_arguments() {
+        let constraint = Constraint { pointer: String::new(), keyword: "required".to_owned(), name: None };
+        let exchange = FuzzExchange {
+            call: Arc::new(Call {
+                kind: CallKind::Invalid,
+                validity: Validity::Violates(Arc::new(constraint)),
+                arguments: Arguments::Json(json!({})),
+                choices: None,
+            }),
+            line: Arc::default(),
+            id: 1,
+            responses: Vec::new(),
+            noise: Vec::new(),
+            outcome: ExchangeOutcome::Answered,
+            duration: Duration::ZERO,
+            alone: false,
+        };
+        let accepted = |result: Value| invalid_arguments_accepted(&exchange, &json!({"result": result})).is_some();
+        assert!(accepted(json!({"content": []})));
+        assert!(!accepted(json!({"resultType": "input_required", "inputRequests": {}})));
+    }
 
     #[test]
     fn a_schema_location_is_an_instance_location_if_it_is_reached_through_properties() {

@@ -12,7 +12,7 @@ use crate::verdict::CallKind;
 pub(crate) enum Arguments {
     /// A JSON value.
     Json(Value),
-    /// Bytes that need not be JSON.
+    /// Bytes that need not be JSON; none leave the member out.
     Raw(Vec<u8>),
 }
 
@@ -26,11 +26,19 @@ impl Arguments {
         }
     }
 
-    /// Writes the bytes that represent them in a message.
+    /// Writes the member of a message that has them, after another one.
     pub(crate) fn write(&self, line: &mut Vec<u8>) {
+        const NAME: &[u8] = b",\"arguments\":";
         match self {
-            Self::Json(value) => serde_json::to_writer(line, value).expect("a value can be written to memory"),
-            Self::Raw(bytes) => line.extend_from_slice(bytes),
+            Self::Json(value) => {
+                line.extend_from_slice(NAME);
+                serde_json::to_writer(line, value).expect("a value can be written to memory");
+            }
+            Self::Raw(bytes) if bytes.is_empty() => {}
+            Self::Raw(bytes) => {
+                line.extend_from_slice(NAME);
+                line.extend_from_slice(bytes);
+            }
         }
     }
 }

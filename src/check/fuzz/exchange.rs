@@ -65,6 +65,8 @@ pub(crate) struct FuzzedTool {
     pub output: Option<Validator>,
     /// Strings that an error may contain, since the client or the command line of the server contains them.
     pub known: Vec<String>,
+    /// The texts of its definition that may contain a path, which an error may repeat.
+    pub texts: Vec<String>,
 }
 
 impl FuzzedTool {
@@ -79,6 +81,22 @@ impl FuzzedTool {
             revision,
             output: schema.filter(is_safe).and_then(|schema| jsonschema::options().offline().build(schema).ok()),
             known,
+            texts: texts_with_paths(definition),
         }
     }
+}
+
+/// The strings in a definition with a slash or a backslash.
+fn texts_with_paths(definition: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![definition];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) if text.contains(['/', '\\']) => found.push(text.clone()),
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => pending.extend(members.values()),
+            _ => {}
+        }
+    }
+    found
 }

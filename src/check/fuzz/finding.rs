@@ -1,13 +1,16 @@
 //! From a violation to a finding of the case that names its oracle.
 
+use serde_json::Value;
+
 use super::call::Arguments;
 use super::exchange::{ExchangeOutcome, FuzzExchange};
 use super::message_text::excerpt;
 use super::violation::OracleViolation;
 use crate::case::Case;
-use crate::check::evidence::milliseconds;
+use crate::check::evidence::{message_summary, milliseconds};
 use crate::spec::{Catalogue, Revision};
-use crate::verdict::{Direction, Evidence, Finding, Verdict};
+use crate::text::{first_bytes, last_bytes};
+use crate::verdict::{Direction, Evidence, Finding, MessageSummary, Verdict};
 
 /// The greatest length of a line of evidence, in bytes.
 const MAX_LINE_BYTES: usize = 4_000;
@@ -40,12 +43,16 @@ pub(crate) fn finding(
 fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
     let at_ms = milliseconds(exchange.duration);
     let piece = |direction, at_ms, text: &str| {
-        let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        Evidence { direction, at_ms, text: text[..end].to_owned(), omitted: text.len() - end }
+        let shown = first_bytes(text, MAX_LINE_BYTES);
+        Evidence { direction, at_ms, text: shown.to_owned(), omitted: text.len() - shown.len(), message: None }
     };
-    let mut all = vec![piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line))];
+    let sent = piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line));
+    let mut all = vec![Evidence { message: sent_message(exchange), ..sent }];
     all.extend(exchange.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
-    all.extend(exchange.responses.iter().take(4).map(|answer| piece(Direction::Received, at_ms, &answer.to_string())));
+    all.extend(exchange.responses.iter().take(4).map(|response| Evidence {
+        message: message_summary(response),
+        ..piece(Direction::Received, at_ms, &response.to_string())
+    }));
     match &exchange.outcome {
         ExchangeOutcome::Answered => {}
         ExchangeOutcome::TimedOut { waited } => {
@@ -53,9 +60,7 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
         }
         ExchangeOutcome::Exited { status, stderr } => {
             if !stderr.is_empty() {
-                let from = stderr.len().saturating_sub(MAX_LINE_BYTES);
-                let from = (from..=stderr.len()).find(|at| stderr.is_char_boundary(*at)).unwrap_or(0);
-                all.push(piece(Direction::Stderr, at_ms, &stderr[from..]));
+                all.push(piece(Direction::Stderr, at_ms, last_bytes(stderr, MAX_LINE_BYTES)));
             }
             all.push(piece(Direction::Event, at_ms, &format!("the process exited ({status})")));
         }
@@ -63,11 +68,23 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
     all
 }
 
+/// The request of a call. Where its arguments are no JSON, the line as a whole is none either, but its id and method
+/// are known.
+fn sent_message(exchange: &FuzzExchange) -> Option<MessageSummary> {
+    match serde_json::from_slice::<Value>(&exchange.line) {
+        Ok(request) => message_summary(&request),
+        Err(_) => Some(MessageSummary::Request { id: exchange.id.into(), method: "tools/call".to_owned(), tool: None }),
+    }
+}
+
 impl Arguments {
     /// The arguments as a report shows them: truncated to a string if they are very large or not JSON.
     #[must_use]
     pub(crate) fn shown(&self) -> serde_json::Value {
         const MAX_BYTES: usize = 4_000;
+        if matches!(self, Self::Raw(bytes) if bytes.is_empty()) {
+            return serde_json::Value::String("(absent)".to_owned());
+        }
         let bytes = match self {
             Self::Json(value) => {
                 let text = value.to_string();

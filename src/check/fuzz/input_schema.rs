@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::message_text::excerpt;
 use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::fuzz::{Constraint, ToolSchema};
@@ -38,21 +37,13 @@ pub(crate) fn unsatisfiable(schema: &ToolSchema) -> Option<OracleViolation> {
     })
 }
 
-/// A tool that was called so often with valid arguments, and never with success.
-///
-/// `most` describes the response to most of the calls.
+/// What helps to call a tool with success that rejects all generated arguments.
 #[must_use]
-pub(crate) fn never_succeeds(schema: &Value, calls: u64, most: Option<&str>) -> OracleViolation {
-    let most = most.map_or_else(String::new, |most| format!("; the response to most is {}", excerpt(most, 160)));
+pub(crate) fn values_remedy(schema: &Value) -> String {
     let names = seed_value_options(schema);
-    let remedy = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
-    OracleViolation::from_many_calls(
-        Oracle::NeverSucceeds,
-        "no call that the inputSchema allows succeeds, so the tool was hardly tested",
-        format!(
-            "none of {calls} calls with valid arguments succeeded{most}; to test the tool, give values that it accepts, with \
-             {remedy} or as `examples` in the inputSchema"
-        ),
+    let options = if names.is_empty() { "--seed-value NAME=VALUE".to_owned() } else { names.join(" ") };
+    format!(
+        "give values that it accepts: {options}, `examples` in its inputSchema, or a call that succeeds in a hints file (--hints)"
     )
 }
 
@@ -120,5 +111,15 @@ mod tests {
             |keyword: &str| Constraint { pointer: "/properties/n".to_owned(), keyword: keyword.to_owned(), name: None };
         assert!(is_misplaced_keyword(&schema, &constraint("minLength")));
         assert!(!is_misplaced_keyword(&schema, &constraint("minimum")));
+    }
+
+    #[test]
+    fn the_values_that_cannot_be_guessed_are_asked_for() {
+        let schema = json!({
+            "properties": {"id": {"type": "string"}, "kind": {"enum": ["a", "b"]}, "deep": {"type": "boolean"}},
+            "required": ["id", "kind", "deep"],
+        });
+        assert!(values_remedy(&schema).contains("accepts: --seed-value id=…, "), "{}", values_remedy(&schema));
+        assert!(values_remedy(&json!({})).contains("--seed-value NAME=VALUE"));
     }
 }

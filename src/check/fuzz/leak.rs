@@ -87,7 +87,7 @@ fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize
         let mut possible = marks.iter().filter(|step_id| chars.may_contain(step_id));
         possible.find_map(|step_id| text.find(step_id).filter(|_| !known(step_id)))
     };
-    if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text)) {
+    if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text, &known)) {
         return Some(("a stack trace", at));
     }
     if let Some(at) = SECRET_PREFIXES
@@ -105,9 +105,11 @@ fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize
 }
 
 /// A place in a source file as traces name it: `File "x.py", line 3`.
-fn source_line(text: &str) -> Option<usize> {
+fn source_line(text: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
+    const LINE: &str = "\", line ";
     let at = text.find("File \"")?;
-    text[at..].find("\", line ").map(|_| at)
+    let length = text[at..].find(LINE)? + LINE.len();
+    (!known(&text[at..at + length])).then_some(at)
 }
 
 /// A word that looks like a secret.
@@ -132,13 +134,46 @@ fn path(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usiz
         let rest = &text[at..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'`)>]".contains(c)).unwrap_or(rest.len());
         let deep = rest[..end].matches(['/', '\\']).count() >= 2 && end > step_id.len() + 2;
-        begins && deep && !known(&rest[..end])
+        begins && deep && !is_example(&text[..at], &rest[..end]) && !known(&rest[..end])
     })
+}
+
+/// Whether a path is in a text that helps the caller, as an example or as what is allowed: the words before it say so, or
+/// it has a placeholder.
+fn is_example(before: &str, path: &str) -> bool {
+    const INTRODUCTIONS: [&str; 9] = [
+        "e.g.",
+        "eg.",
+        "example",
+        "such as",
+        "for instance",
+        "allowed director",
+        "allowed folder",
+        "allowed path",
+        "allowed root",
+    ];
+    const PLACEHOLDERS: [&str; 8] = ["path", "to", "username", "yourname", "your-name", "your_name", "you", "..."];
+    const MAX_DISTANCE: usize = 40;
+    let nearby: String = before.chars().rev().take(MAX_DISTANCE).collect();
+    let nearby: String = nearby.chars().rev().collect::<String>().to_lowercase();
+    let is_placeholder = |segment: &str| PLACEHOLDERS.contains(&segment) || segment.starts_with(['<', '{', '$']);
+    INTRODUCTIONS.iter().any(|words| nearby.contains(words)) || path.split(['/', '\\']).any(is_placeholder)
 }
 
 /// Whether the client sent it, or the command line of the server contains it.
 fn is_known(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange, found: &str) -> bool {
-    let named = |text: &str| text.len() > 2 && (found.contains(text) || text.contains(found));
+    let plain = found.replace("\\\\", "\\");
+    let ending = plain.trim_end_matches(['.', ',', ';', ':']);
+    if fuzzed_tool.texts.iter().any(|text| text.contains(ending)) {
+        return true;
+    }
+    let shown = skeletons(found);
+    let named = |text: &str| {
+        let sent = skeletons(text);
+        let mut pairs = shown.iter().flat_map(|shown| sent.iter().map(move |sent| (shown, sent)));
+        // A part of it that the client sent makes it known, unless that part is too short to say anything.
+        pairs.any(|(shown, sent)| sent.contains(shown.as_str()) || (sent.len() > 2 && shown.contains(sent.as_str())))
+    };
     if fuzzed_tool.known.iter().any(|known| named(known)) {
         return true;
     }
@@ -149,8 +184,108 @@ fn is_known(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange, found: &str) -> b
             names(value, &mut sent);
             sent.into_iter().any(named)
         }
-        Arguments::Raw(bytes) => String::from_utf8_lossy(bytes).contains(found),
+        Arguments::Raw(bytes) => {
+            let sent = skeletons(&String::from_utf8_lossy(bytes));
+            shown.iter().any(|shown| sent.iter().any(|sent| sent.contains(shown.as_str())))
+        }
     }
+}
+
+/// What remains of a text in whatever way it is escaped: its ASCII letters and digits, as it is and without the escapes
+/// of several notations around each other. A server may show what it was sent as code, in a URL or as markup, quoted
+/// more than once, and with an ellipsis where it is cut off.
+fn skeletons(text: &str) -> Vec<String> {
+    const MAX_NOTATIONS: usize = 5;
+    let mut notations = vec![text.to_owned()];
+    while notations.len() < MAX_NOTATIONS {
+        let plain = unescaped(&notations[notations.len() - 1]);
+        if notations.contains(&plain) {
+            break;
+        }
+        notations.push(plain);
+    }
+    let skeleton = |text: &String| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let mut skeletons: Vec<String> = notations.iter().map(skeleton).filter(|text| !text.is_empty()).collect();
+    skeletons.dedup();
+    skeletons
+}
+
+/// A text without escapes: of strings in code (`\\n`, `\\x41`, `\\101`, `\\u0041`, `\\U00000041`, `\\u{41}`), of URLs
+/// (`%41`, `+`) and of markup (`&lt;`, `&#60;`, `&#x3c;`).
+fn unescaped(text: &str) -> String {
+    // The bytes of a character may be escaped one by one.
+    let mut plain: Vec<u8> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        let escape = match c {
+            '\\' => code_escape(rest),
+            '%' => hex(rest.get(..2)).map(|value| (value, 2)),
+            '&' => markup_escape(rest),
+            '+' => Some((u32::from(b' '), 0)),
+            _ => None,
+        };
+        let (value, length) = escape.unwrap_or((u32::from(c), 0));
+        match (u8::try_from(value), char::from_u32(value)) {
+            (Ok(byte), _) if escape.is_some() => plain.push(byte),
+            (_, Some(c)) => plain.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+            // A half of a surrogate pair is no letter.
+            (_, None) => {}
+        }
+        rest = &rest[length..];
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+fn hex(digits: Option<&str>) -> Option<u32> {
+    digits
+        .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+}
+
+/// The character of an escape in code after its backslash, and the length of the escape.
+fn code_escape(rest: &str) -> Option<(u32, usize)> {
+    let octal = rest.get(..3).filter(|digits| digits.bytes().all(|digit| matches!(digit, b'0'..=b'7')));
+    if let Some(value) = octal.and_then(|digits| u32::from_str_radix(digits, 8).ok()) {
+        return Some((value, 3));
+    }
+    match rest.bytes().next()? {
+        b'u' if rest[1..].starts_with('{') => {
+            let end = rest.find('}')?;
+            hex(rest.get(2..end)).map(|value| (value, end + 1))
+        }
+        b'u' => hex(rest.get(1..5)).map(|value| (value, 5)),
+        b'U' => hex(rest.get(1..9)).map(|value| (value, 9)),
+        b'x' => hex(rest.get(1..3)).map(|value| (value, 3)),
+        b'n' | b't' | b'r' | b'f' | b'b' | b'a' | b'v' | b'0' => Some((u32::from(b' '), 1)),
+        other if other.is_ascii() => Some((u32::from(other), 1)),
+        _ => None,
+    }
+}
+
+/// The character of an entity of markup after its ampersand, and the length of the entity.
+fn markup_escape(rest: &str) -> Option<(u32, usize)> {
+    const NAMED: [(&str, u8); 8] = [
+        ("lt;", b'<'),
+        ("gt;", b'>'),
+        ("amp;", b'&'),
+        ("quot;", b'"'),
+        ("apos;", b'\''),
+        ("sol;", b'/'),
+        ("bsol;", b'\\'),
+        ("nbsp;", b' '),
+    ];
+    if let Some(number) = rest.strip_prefix('#') {
+        let end = number.find(';').filter(|end| (1..=8).contains(end))?;
+        let value = match number[..end].strip_prefix(['x', 'X']) {
+            Some(digits) => hex(Some(digits))?,
+            None => number[..end].parse().ok()?,
+        };
+        return Some((value, end + 2));
+    }
+    NAMED.iter().find(|(name, _)| rest.starts_with(name)).map(|(name, byte)| (u32::from(*byte), name.len()))
 }
 
 /// Every name of a member in a value.
@@ -174,7 +309,16 @@ fn names<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::check::fuzz::call::{Call, Validity};
+    use crate::check::fuzz::exchange::ExchangeOutcome;
+    use crate::spec::Revision;
+    use crate::verdict::CallKind;
 
     #[test]
     fn traces_secrets_runtime_errors_and_paths_are_distinguished_from_plain_text() {
@@ -190,5 +334,57 @@ mod tests {
         assert_eq!(leaked("no such city: Ulm"), None);
         assert_eq!(leaked("see https://example.com/home/help/x"), None);
         assert_eq!(leaked("the task-list is empty"), None);
+    }
+
+    #[test]
+    fn a_path_in_an_example_is_no_leak() {
+        let leaked = |text| find(text, |_| false).map(|(what, _)| what);
+        assert_eq!(leaked("the path must be absolute, e.g. /home/anna/book.xlsx"), None);
+        assert_eq!(leaked("Access denied, allowed directories: /srv/documents"), None);
+        assert_eq!(leaked("Access to /srv/documents is not allowed"), Some("a path of its machine"));
+        assert_eq!(leaked("give a file, for example 'C:\\Data\\book.xlsx'"), None);
+        assert_eq!(leaked("use /Users/<name>/book.xlsx"), None);
+        assert_eq!(leaked("cannot open /home/anna/book.xlsx"), Some("a path of its machine"));
+    }
+
+    #[test]
+    fn a_path_that_the_client_sent_is_known_in_any_notation() {
+        let definition = json!({"name": "t", "description": "Reads below /srv/data/public."});
+        let fuzzed_tool = FuzzedTool::new(&definition, Revision::V2025_11_25, Vec::new());
+        let call = Call {
+            kind: CallKind::Valid,
+            validity: Validity::Valid,
+            arguments: Arguments::Json(json!({"path": "C:\\Windows\\x.txt"})),
+            choices: None,
+        };
+        let exchange = FuzzExchange {
+            call: Arc::new(call),
+            line: Arc::default(),
+            id: 1,
+            responses: Vec::new(),
+            noise: Vec::new(),
+            outcome: ExchangeOutcome::Answered,
+            duration: Duration::ZERO,
+            alone: true,
+        };
+        for known in [
+            "C:\\Windows\\x.txt",
+            "C:\\\\Windows\\\\x.txt",
+            "C:\\\\\\\\Windows\\\\\\\\x.txt",
+            "C:%5CWindows%5Cx.txt",
+            "C:\\u005cWindows\\x5cx.txt",
+            "C:\\\\Wind",
+            "C:\\Windo...",
+            "c:\\windows\\x.txt",
+            "C:&#92;Windows&#x5c;x&#46;txt",
+            "C:\\134Windows\\134x.txt",
+            "C:%255CWindows%255Cx.txt",
+            "C:\\u{5c}Windows\\U0000005cx.txt",
+            "C:&amp;#92;Windows&amp;bsol;x.txt",
+            "/srv/data/public",
+        ] {
+            assert!(is_known(&fuzzed_tool, &exchange, known), "{known}");
+        }
+        assert!(!is_known(&fuzzed_tool, &exchange, "/srv/data/private"));
     }
 }

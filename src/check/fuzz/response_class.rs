@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::call::Arguments;
 use super::exchange::{ExchangeOutcome, FuzzExchange};
 use super::message_text::skeleton;
-use crate::event::CallOutcome;
+use crate::verdict::CallOutcome;
 
 /// The outcome of a call.
 #[must_use]

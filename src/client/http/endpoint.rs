@@ -1,49 +1,23 @@
 //! The HTTP endpoint of a server: URL, HTTP clients, headers, secrets and rate limit, shared by all connections.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
+use tokio::net::TcpStream;
 
-/// Why an endpoint cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpEndpointError {
-    /// The URL cannot be parsed.
-    #[error("`{address}` is not a URL: {reason}")]
-    Address {
-        /// The URL as given.
-        address: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The URL has another scheme than HTTP.
-    #[error("`{0}` is not an HTTP URL: it must begin with http:// or https://")]
-    Scheme(String),
-    /// The URL contains a user name or password, which would appear in every report.
-    #[error(
-        "the URL contains a user name or password, and URLs are shown in reports: use --header 'Authorization: Basic ...', or --bearer-env for a token"
-    )]
-    Credentials,
-    /// A header cannot be sent.
-    #[error(
-        "the header `{0}` cannot be sent: a name consists of letters, digits and hyphens, a value of one line of text"
-    )]
-    Header(String),
-    /// A secret that could not be masked reliably.
-    #[error(
-        "the secret in the header `{0}` cannot be masked reliably in reports, because it is shorter than {MIN_SECRET_CHARS} characters, a date or a name of the protocol: use a longer one"
-    )]
-    UnmaskableSecret(String),
-    /// The HTTP client could not be created.
-    #[error("failed to set up HTTP: {0}")]
-    Client(#[from] reqwest::Error),
-}
+use super::endpoint_error::HttpEndpointError;
+use super::listening;
+use super::probe_request::{FOREIGN_AUTHORIZATION, FurtherTokens, SECOND_AUTHORIZATION};
+use crate::client::secrets::{Secrets, is_public, is_secret_header};
+
+/// How long an idle connection is kept. Many servers close one after five seconds, and a request that is sent at the same
+/// moment would get no response.
+const MAX_CONNECTION_IDLE_TIME: Duration = Duration::from_secs(4);
 
 /// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +37,18 @@ pub struct HttpEndpoint {
     pub(super) title_case_client: reqwest::Client,
     /// Headers that are sent with every request.
     pub(super) headers: HeaderMap,
+    /// The value of `Authorization` of another user.
+    second_authorization: Option<HeaderValue>,
+    /// The value of `Authorization` with a token that was issued for another server.
+    foreign_authorization: Option<HeaderValue>,
     /// Strings that are never recorded.
-    secrets: Vec<String>,
+    secrets: Secrets,
     transport: Mutex<Option<HttpTransport>>,
     rate_limiter: Mutex<RateLimiter>,
     /// Whether the server's rate limit asked for a longer wait than the client accepts: no further waits are made.
     exhausted: AtomicBool,
+    /// Where a server on this machine listens. Large tables take milliseconds to read, so they are read once.
+    listens_at: OnceLock<Option<&'static str>>,
 }
 
 /// The user's limit on the request rate.
@@ -80,9 +60,6 @@ struct RateLimiter {
     next: Option<Instant>,
 }
 
-/// Parts of header names whose values are secret.
-const SECRET_HEADER_PARTS: [&str; 6] = ["authorization", "cookie", "token", "secret", "key", "password"];
-
 impl HttpEndpoint {
     /// An endpoint at an `http` or `https` URL; `headers` are sent with every request, and their values are masked
     /// wherever they would be recorded. `insecure` accepts any certificate.
@@ -90,6 +67,19 @@ impl HttpEndpoint {
     /// # Errors
     /// When the URL or a header cannot be used.
     pub fn new(address: &str, headers: &[(String, String)], insecure: bool) -> Result<Arc<Self>, HttpEndpointError> {
+        Self::with_further_tokens(address, headers, &FurtherTokens::default(), insecure)
+    }
+
+    /// The same, with bearer tokens that only cases about them send.
+    ///
+    /// # Errors
+    /// When the URL, a header or a token cannot be used.
+    pub fn with_further_tokens(
+        address: &str,
+        headers: &[(String, String)],
+        tokens: &FurtherTokens,
+        insecure: bool,
+    ) -> Result<Arc<Self>, HttpEndpointError> {
         let url = Url::parse(address)
             .map_err(|error| HttpEndpointError::Address { address: address.to_owned(), reason: error.to_string() })?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -99,13 +89,13 @@ impl HttpEndpoint {
             return Err(HttpEndpointError::Credentials);
         }
         let mut own = HeaderMap::new();
-        let mut secrets = Vec::new();
+        let mut secrets: Vec<&str> = Vec::new();
         for (name, value) in headers {
             let header_error = || HttpEndpointError::Header(name.clone());
             let header = HeaderName::try_from(name.as_str()).map_err(|_| header_error())?;
             let mut text = HeaderValue::from_str(value).map_err(|_| header_error())?;
             text.set_sensitive(true);
-            let is_secret = SECRET_HEADER_PARTS.iter().any(|word| header.as_str().contains(word));
+            let is_secret = is_secret_header(header.as_str());
             // In an authorization header the secret follows the scheme; in any other header it is the whole value.
             let behind = value.split_once(' ').filter(|_| header.as_str().ends_with("authorization"));
             let secret = behind.map_or(value.as_str(), |(_, secret)| secret.trim());
@@ -113,19 +103,18 @@ impl HttpEndpoint {
                 return Err(HttpEndpointError::UnmaskableSecret(name.clone()));
             }
             own.append(header, text);
-            secrets.extend(escaped_forms(value));
+            secrets.push(value);
             // The server may repeat the token without its scheme.
-            secrets.extend(value.split_once(' ').into_iter().flat_map(|(_, token)| escaped_forms(token)));
+            secrets.extend(value.split_once(' ').map(|(_, token)| token));
         }
-        secrets.retain(|secret| !is_public(secret));
-        // Longer secrets are masked first, so that nothing remains of one that contains another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets.dedup();
+        let second_authorization = bearer(tokens.second_user.as_deref())?;
+        let foreign_authorization = bearer(tokens.foreign.as_deref())?;
+        secrets.extend(tokens.second_user.iter().chain(&tokens.foreign).map(String::as_str));
         let builder = || {
             let mut builder = reqwest::Client::builder()
                 .redirect(Policy::none())
                 .connect_timeout(Duration::from_secs(10))
-                .pool_idle_timeout(Duration::from_secs(20))
+                .pool_idle_timeout(MAX_CONNECTION_IDLE_TIME)
                 .http1_only()
                 .referer(false)
                 .user_agent(concat!("mcp-conformance/", env!("CARGO_PKG_VERSION")));
@@ -145,11 +134,23 @@ impl HttpEndpoint {
             client,
             title_case_client,
             headers: own,
-            secrets,
+            second_authorization,
+            foreign_authorization,
+            secrets: Secrets::new(secrets),
             transport: Mutex::default(),
             rate_limiter: Mutex::default(),
             exhausted: AtomicBool::new(false),
+            listens_at: OnceLock::new(),
         }))
+    }
+
+    /// The value of `Authorization` that a placeholder of a header names, if the user gave the token.
+    pub(crate) fn further_authorization(&self, placeholder: &str) -> Option<&HeaderValue> {
+        match placeholder {
+            SECOND_AUTHORIZATION => self.second_authorization.as_ref(),
+            FOREIGN_AUTHORIZATION => self.foreign_authorization.as_ref(),
+            _ => None,
+        }
     }
 
     /// Limits the number of requests per second.
@@ -192,11 +193,17 @@ impl HttpEndpoint {
         is_loopback(&self.url)
     }
 
-    /// The host and the port to connect to.
-    #[must_use]
-    pub fn host_and_port(&self) -> Option<(String, u16)> {
-        let host = self.url.host_str()?.trim_matches(['[', ']']).to_owned();
-        Some((host, self.url.port_or_known_default()?))
+    /// Where a server on this machine listens, once it has accepted a connection.
+    pub(super) fn listens_at(&self) -> Option<&'static str> {
+        let port = self.url.port_or_known_default().filter(|_| self.is_loopback())?;
+        *self.listens_at.get_or_init(|| listening::listens_at(port))
+    }
+
+    /// Whether the server accepts a connection within a limit.
+    pub(crate) async fn accepts_connections(&self, limit: Duration) -> bool {
+        let (Some(host), Some(port)) = (self.url.host_str(), self.url.port_or_known_default()) else { return false };
+        let host = host.trim_matches(['[', ']']);
+        matches!(tokio::time::timeout(limit, TcpStream::connect((host, port))).await, Ok(Ok(_)))
     }
 
     /// Whether the endpoint uses the HTTP+SSE transport, as far as that is known.
@@ -221,52 +228,25 @@ impl HttpEndpoint {
     /// A string with every secret masked.
     #[must_use]
     pub fn masked(&self, text: &str) -> String {
-        let mut masked = text.to_owned();
-        for secret in &self.secrets {
-            if masked.contains(secret.as_str()) {
-                masked = masked.replace(secret.as_str(), "[secret]");
-            }
-        }
-        masked
+        self.secrets.masked(text)
     }
 
     /// Bytes with every secret masked; bytes that are not UTF-8 are left as they are.
     pub(super) fn masked_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let holds = |secret: &String| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
-        if !self.secrets.iter().any(holds) {
-            return bytes;
-        }
-        match String::from_utf8(bytes) {
-            Ok(text) => self.masked(&text).into_bytes(),
-            Err(error) => error.into_bytes(),
-        }
+        self.secrets.masked_bytes(bytes)
     }
 }
 
-/// A secret as it is, and as it is escaped in JSON and in URLs.
-fn escaped_forms(secret: &str) -> Vec<String> {
-    let quoted = serde_json::Value::from(secret).to_string();
-    let encoded = secret.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _infallible = write!(text, "%{byte:02X}");
-        }
-        text
-    });
-    vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), encoded]
-}
-
-/// Names of the protocol that a header may contain: masking them would corrupt the messages under judgement.
-const PROTOCOL_NAMES: &str = "application/json, text/event-stream, charset=utf-8, keep-alive, no-cache, gzip, deflate,     jsonrpc 2.0 method params result error message protocolVersion capabilities clientInfo serverInfo     io.modelcontextprotocol/clientCapabilities structuredContent description inputSchema outputSchema properties     arguments resources/templates/list resourceTemplates prompts/list tools/list tools/call initialize     notifications/initialized server/discover subscriptions/listen completion/complete logging/setLevel     sampling/createMessage elicitation/create required object string integer number boolean nextCursor content     supportedVersions resultType complete localhost 127.0.0.1 mcp-conformance";
-
-/// Shorter strings occur in too many others to be masked.
-const MIN_SECRET_CHARS: usize = 6;
-
-/// Whether a string cannot be a secret: it is too short, a name of the protocol, or a revision.
-fn is_public(text: &str) -> bool {
-    let is_date = text.len() == 10 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    text.len() < MIN_SECRET_CHARS || is_date || PROTOCOL_NAMES.contains(text)
+/// The value of `Authorization` with a token, which is never recorded.
+fn bearer(token: Option<&str>) -> Result<Option<HeaderValue>, HttpEndpointError> {
+    let Some(token) = token else { return Ok(None) };
+    if is_public(token) {
+        return Err(HttpEndpointError::UnmaskableSecret("Authorization".to_owned()));
+    }
+    let value = HeaderValue::from_str(&format!("Bearer {token}"));
+    let mut value = value.map_err(|_| HttpEndpointError::Header("Authorization".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -323,6 +303,19 @@ mod tests {
         for (name, value) in [("Authorization", "Bearer abcdef"), ("X-Tenant", "7"), ("Accept-Language", "de")] {
             assert!(endpoint(name, value).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn further_tokens_are_masked_and_sent_only_where_a_case_names_them() {
+        let tokens = FurtherTokens { second_user: Some("abcdef-second".to_owned()), foreign: None };
+        let headers = [("Authorization".to_owned(), "Bearer abcdef".to_owned())];
+        let endpoint = HttpEndpoint::with_further_tokens("http://localhost/", &headers, &tokens, false).expect("valid");
+        assert_eq!(endpoint.masked("abcdef-second abcdef"), "[secret] [secret]");
+        let second = endpoint.further_authorization(SECOND_AUTHORIZATION).expect("it was given");
+        assert!(second.is_sensitive() && second == "Bearer abcdef-second", "{second:?}");
+        assert!(endpoint.further_authorization(FOREIGN_AUTHORIZATION).is_none());
+        let short = FurtherTokens { second_user: None, foreign: Some("abc".to_owned()) };
+        assert!(HttpEndpoint::with_further_tokens("http://localhost/", &headers, &short, false).is_err());
     }
 
     #[test]

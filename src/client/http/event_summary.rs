@@ -5,8 +5,8 @@
 //! message.
 
 use super::endpoint::HttpEndpoint;
-use crate::transcript::SseEventSummary;
-use crate::wire::SseEvent;
+use crate::transcript::{HttpEnd, SseEventSummary};
+use crate::wire::{SseDecoder, SseEvent};
 
 /// How much of a body that is not a message is kept, in bytes.
 const MAX_BODY_EXCERPT_BYTES: usize = 4_096;
@@ -35,6 +35,18 @@ pub(super) fn summarize(endpoint: &HttpEndpoint, event: &SseEvent) -> SseEventSu
         data,
         ..SseEventSummary::default()
     }
+}
+
+/// Notes how a stream is malformed, as far as it was read. Data of events with a type of their own need not be JSON.
+pub(super) fn note_defects(end: &mut HttpEnd, decoder: &SseDecoder) {
+    let is_message = |event: &SseEventSummary| event.event.as_deref().is_none_or(|kind| kind == "message");
+    let is_ended = end.complete || end.failure.is_some();
+    let defects = [
+        ("message-without-data", decoder.has_bare_message()),
+        ("data-not-json", end.events.iter().any(|event| event.data == "other" && is_message(event))),
+        ("unfinished-event", is_ended && decoder.has_unfinished_data()),
+    ];
+    end.defects = defects.into_iter().filter_map(|(name, is_present)| is_present.then_some(name)).collect();
 }
 
 /// The beginning of event data that is not a message.

@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::wire::method_of;
+
 /// The parameters of each tool that are mirrored into headers: the name in the header, and the property path of
 /// the value.
 pub type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
@@ -18,7 +20,7 @@ pub type Mirrored = BTreeMap<String, Vec<(String, Vec<String>)>>;
 /// `initialize` gets none of them: it does not belong to the stateless era.
 #[must_use]
 pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(String, String)> {
-    if message.get("method").is_some_and(|method| method == "initialize")
+    if method_of(message) == Some("initialize")
         && message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_none()
     {
         return Vec::new();
@@ -28,7 +30,7 @@ pub fn stateless(message: &Value, fallback: &str, mirrored: &Mirrored) -> Vec<(S
         .and_then(Value::as_str)
         .unwrap_or(fallback);
     let mut headers = vec![("mcp-protocol-version".to_owned(), encoded(version))];
-    let Some(method) = message.get("method").and_then(Value::as_str) else { return headers };
+    let Some(method) = method_of(message) else { return headers };
     headers.push(("mcp-method".to_owned(), encoded(method)));
     let name = match method {
         "tools/call" | "prompts/get" => message.pointer("/params/name"),

@@ -9,78 +9,25 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::connection::HttpConnection;
-use super::error_text::describe_error;
+use super::background_tasks::BackgroundTasks;
+use super::endpoint::HttpEndpoint;
+use super::error_description::describe_error;
 use super::event_summary;
-use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM};
+use super::probe_request::{CLIENT_HEADER_VALUE, ProbeError, ProbeRequest, ReadUntil};
+use super::rate_limit::{is_rate_limit, retry_delay, wait_for_slot, wait_paused};
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
 use super::url_relation::url_relation;
-use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, StepId, exchange_to_json, messages};
-use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, same_id};
-
-/// A placeholder in a header value for the value that the client would send.
-pub(crate) const CLIENT_HEADER_VALUE: &str = "${header}";
+use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
+use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, messages, reports_rate_limit, same_id};
 
 /// The maximum size of a response that is read, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
-
-/// How far the response is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadUntil {
-    /// To the end of its head.
-    Head,
-    /// To the first event of a stream.
-    Event,
-    /// To the JSON-RPC response to the message that was sent.
-    Answer,
-    /// To its end.
-    End,
-}
-
-/// A request that a case makes directly.
-#[derive(Debug, Clone)]
-pub(crate) struct ProbeRequest {
-    /// The method.
-    pub method: String,
-    /// The path and query, or a URL of the same origin; by default the URL for messages.
-    pub target: Option<String>,
-    /// Headers that replace the client's own: each removed (no values) or set to these values.
-    pub headers: Vec<(String, Vec<String>)>,
-    /// The message that it carries, from which the usual headers are derived; a string is sent as it is.
-    pub body: Option<Value>,
-    /// Whether header names are written in title case.
-    pub title_case_headers: bool,
-    /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
-    pub base64_headers: bool,
-    /// How far the response is read.
-    pub until: ReadUntil,
-    /// How long the response is read.
-    pub limit: Duration,
-    /// The step that makes the request.
-    pub step_id: StepId,
-}
-
-/// Why the request cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProbeError {
-    /// The connection is not over HTTP.
-    #[error("the server is not connected over HTTP")]
-    NoHttp,
-    /// The method is not a token.
-    #[error("`{0}` is not an HTTP method")]
-    Method(String),
-    /// The header cannot be sent.
-    #[error("the header `{0}` cannot be sent with this value")]
-    Header(String),
-    /// The URL has another origin.
-    #[error("`{0}` has another origin than the server, and nothing is sent there")]
-    Elsewhere(String),
-}
 
 /// What has been received of a response.
 #[derive(Debug, Clone, Default)]
@@ -91,24 +38,75 @@ struct Progress {
 }
 
 /// A request that was made, and its response as it arrives.
-#[derive(Debug)]
 pub(crate) struct Probe {
     request: HttpRequest,
     progress: watch::Receiver<Progress>,
     task: AbortHandle,
-    http: Finisher,
+    /// Records the end of a response that is closed early.
+    client: Arc<HttpClient>,
 }
 
-/// Records the end of a response that is closed early.
-struct Finisher(Arc<HttpConnection>);
-
-impl std::fmt::Debug for Finisher {
+impl std::fmt::Debug for Probe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Finisher")
+        f.debug_struct("Probe")
+            .field("request", &self.request)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
     }
 }
 
 impl Probe {
+    /// Makes a request for a case, in one of the connection's tasks; a message goes to `message_url` by default.
+    pub(super) fn start(
+        client: &Arc<HttpClient>,
+        tasks: &BackgroundTasks,
+        message_url: Url,
+        order: &ProbeRequest,
+    ) -> Result<Self, ProbeError> {
+        let method =
+            Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
+        let endpoint = &client.endpoint;
+        let url = match &order.target {
+            Some(target) => {
+                let url = endpoint.url.join(target).ok().filter(|url| endpoint.is_same_origin(url));
+                url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
+            }
+            None if method == Method::POST => message_url,
+            None => endpoint.url.clone(),
+        };
+        let headers = headers(client, &method, order)?;
+        let request = HttpRequest {
+            number: client.log.next_number(),
+            method: order.method.clone(),
+            target: client.log.target(&url),
+            headers: client.log.request_headers(&headers),
+            carries: None,
+            step_id: Some(order.step_id),
+            body: order.body.clone(),
+        };
+        client.record.add(Event::HttpRequest(request.clone()));
+        let http = if order.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
+        let mut prepared = http.request(method, url).headers(headers);
+        if let Some(body) = &order.body {
+            prepared = prepared.body(match body {
+                Value::String(text) => text.clone().into_bytes(),
+                other => other.to_string().into_bytes(),
+            });
+        }
+        let first = Progress { end: HttpEnd { number: request.number, ..HttpEnd::default() }, ..Progress::default() };
+        let (sender, progress) = watch::channel(first);
+        let reader = ProbeReader {
+            client: Arc::clone(client),
+            request: request.clone(),
+            sender,
+            until: order.until,
+            awaited: message_of(order).and_then(id_of).cloned(),
+        };
+        let limit = order.limit;
+        let task = tasks.spawn(async move { reader.run(prepared, limit).await });
+        Ok(Self { request, progress, task: task.abort_handle(), client: Arc::clone(client) })
+    }
+
     /// Waits until the response was read as far as requested.
     pub(crate) async fn wait_for_end(&mut self) {
         let _gone = self.progress.wait_for(|progress| progress.done).await;
@@ -137,96 +135,35 @@ impl Probe {
         };
         self.task.abort();
         if let Some(end) = end {
-            self.http.0.record.add(Event::HttpEnd(Box::new(end)));
+            self.client.record.add(Event::HttpEnd(Box::new(end)));
         }
     }
 }
 
-impl HttpConnection {
-    /// Makes a request for a case.
-    pub(in crate::client) fn probe(self: &Arc<Self>, order: &ProbeRequest) -> Result<Probe, ProbeError> {
-        let method =
-            Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
-        let url = match &order.target {
-            Some(target) => {
-                let url = self.endpoint.url.join(target).ok().filter(|url| self.endpoint.is_same_origin(url));
-                url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
-            }
-            None if method == Method::POST => self.message_url(),
-            None => self.endpoint.url.clone(),
-        };
-        let message = order.body.as_ref().filter(|body| !body.is_string());
-        let accept = if method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
-        let mut headers = self.headers(message, accept);
-        if order.body.is_none() {
-            headers.remove(CONTENT_TYPE);
-        }
-        if order.base64_headers {
-            for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
-                let text = value.to_str().unwrap_or_default();
-                if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
-                    *value = encoded;
-                }
-            }
-        }
-        for (name, values) in &order.headers {
-            replace(&mut headers, name, values)?;
-        }
-        let number = self.next_number();
-        let request = HttpRequest {
-            number,
-            method: order.method.clone(),
-            target: self.target(&url),
-            headers: self.recorded_headers(&headers),
-            carries: None,
-            step_id: Some(order.step_id),
-            body: order.body.clone(),
-        };
-        self.record.add(Event::HttpRequest(request.clone()));
-        let body = order.body.as_ref().map(|body| match body {
-            Value::String(text) => text.clone().into_bytes(),
-            other => other.to_string().into_bytes(),
-        });
-        let client = if order.title_case_headers { &self.endpoint.title_case_client } else { &self.endpoint.client };
-        let mut prepared = client.request(method, url).headers(headers);
-        if let Some(body) = body {
-            prepared = prepared.body(body);
-        }
-        let first = Progress { end: HttpEnd { number, ..HttpEnd::default() }, ..Progress::default() };
-        let (sender, progress) = watch::channel(first);
-        let this = Arc::clone(self);
-        let awaited = message.and_then(|message| message.get("id")).cloned();
-        let (until, limit, recorded_request) = (order.until, order.limit, request.clone());
-        let task = self.spawn_task(async move {
-            this.wait_for_slot().await;
-            let reader = ResponseReader { http: &this, number, sender: &sender, until, awaited };
-            let mut attempt = 0;
-            let timed = loop {
-                // The request is held in memory, so it can be sent again.
-                let Some(copy) = prepared.try_clone() else { break Ok(None) };
-                match tokio::time::timeout(limit, reader.read(copy, attempt)).await {
-                    Ok(Some(pause)) => {
-                        this.wait_paused(pause).await;
-                        attempt += 1;
-                    }
-                    ended => break ended,
-                }
-            };
-            if timed.is_err() && sender.borrow().head.is_none() {
-                let waited = format!("no response within {limit:.1?}");
-                sender.send_modify(|progress| progress.end.failure = Some(waited));
-            }
-            sender.send_modify(|progress| {
-                let value = exchange_to_json(&recorded_request, progress.head.as_ref(), Some(&progress.end));
-                progress.end.standing = url_relation(&this.endpoint.url, &value);
-            });
-            let end = sender.borrow().end.clone();
-            this.record.add(Event::HttpEnd(Box::new(end)));
-            sender.send_modify(|progress| progress.done = true);
-        });
-        let http = Finisher(Arc::clone(self));
-        Ok(Probe { request, progress, task: task.abort_handle(), http })
+/// The JSON-RPC message that a request carries, if it carries one.
+fn message_of(order: &ProbeRequest) -> Option<&Value> {
+    order.body.as_ref().filter(|body| !body.is_string())
+}
+
+/// The headers of a request: those of the client, changed as the case says.
+fn headers(client: &HttpClient, method: &Method, order: &ProbeRequest) -> Result<HeaderMap, ProbeError> {
+    let accept = if *method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
+    let mut headers = client.headers(message_of(order), accept);
+    if order.body.is_none() {
+        headers.remove(CONTENT_TYPE);
     }
+    if order.base64_headers {
+        for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
+            let text = value.to_str().unwrap_or_default();
+            if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
+                *value = encoded;
+            }
+        }
+    }
+    for (name, values) in &order.headers {
+        replace(&mut headers, name, values, &client.endpoint)?;
+    }
+    Ok(headers)
 }
 
 /// Whether a header mirrors a value that may be encoded.
@@ -241,8 +178,8 @@ fn base64_sentinel(text: &str) -> String {
 }
 
 /// Replaces a header, or every header with the prefix before a `*`. [`CLIENT_HEADER_VALUE`] is replaced by the value that the
-/// client would have sent.
-fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(), ProbeError> {
+/// client would have sent, and a further token is put in the place of its placeholder.
+fn replace(headers: &mut HeaderMap, name: &str, values: &[String], endpoint: &HttpEndpoint) -> Result<(), ProbeError> {
     let header_error = || ProbeError::Header(name.to_owned());
     let named = match name.strip_suffix('*') {
         Some(prefix) => {
@@ -255,6 +192,10 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
         let own = headers.remove(&header);
         let own = own.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         for value in values {
+            if let Some(authorization) = endpoint.further_authorization(value) {
+                headers.append(&header, authorization.clone());
+                continue;
+            }
             let value = value.replace(CLIENT_HEADER_VALUE, own);
             // Servers must reject bytes beyond ASCII themselves.
             headers.append(&header, HeaderValue::from_bytes(value.as_bytes()).map_err(|_| header_error())?);
@@ -263,23 +204,52 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Reads one response.
-struct ResponseReader<'a> {
-    http: &'a HttpConnection,
-    number: usize,
-    sender: &'a watch::Sender<Progress>,
+/// Makes one request and reads its response.
+struct ProbeReader {
+    client: Arc<HttpClient>,
+    request: HttpRequest,
+    sender: watch::Sender<Progress>,
     until: ReadUntil,
-    /// The id of the request that was sent.
+    /// The id of the JSON-RPC request that was sent.
     awaited: Option<Id>,
 }
 
-impl ResponseReader<'_> {
+impl ProbeReader {
+    /// Makes the request, and repeats it while the server limits the request rate; records the end of the response.
+    async fn run(self, prepared: RequestBuilder, limit: Duration) {
+        wait_for_slot(&self.client.endpoint, &self.client.record).await;
+        let mut attempt = 0;
+        let timed = loop {
+            // The request is held in memory, so it can be sent again.
+            let Some(copy) = prepared.try_clone() else { break Ok(None) };
+            match tokio::time::timeout(limit, self.read(copy, attempt)).await {
+                Ok(Some(pause)) => {
+                    wait_paused(&self.client.record, pause).await;
+                    attempt += 1;
+                }
+                ended => break ended,
+            }
+        };
+        if timed.is_err() && self.sender.borrow().head.is_none() {
+            let waited = format!("no response within {limit:.1?}");
+            self.sender.send_modify(|progress| progress.end.failure = Some(waited));
+        }
+        self.sender.send_modify(|progress| {
+            let value = exchange_to_json(&self.request, progress.head.as_ref(), Some(&progress.end));
+            progress.end.standing = url_relation(&self.client.endpoint.url, &value);
+            progress.end.listens_at = self.client.endpoint.listens_at();
+        });
+        let end = self.sender.borrow().end.clone();
+        self.client.record.add(Event::HttpEnd(Box::new(end)));
+        self.sender.send_modify(|progress| progress.done = true);
+    }
+
     /// Makes the request and reads its response; returns how long to wait before it is repeated if the server limits
     /// the request rate.
-    async fn read(&self, request: reqwest::RequestBuilder, attempt: usize) -> Option<Duration> {
+    async fn read(&self, request: RequestBuilder, attempt: usize) -> Option<Duration> {
         match request.send().await {
             Ok(response) => {
-                let pause = self.http.retry_delay(&response, attempt).filter(|_| response.status() == 429);
+                let pause = retry_delay(&self.client.endpoint, &response, attempt).filter(|_| is_rate_limit(&response));
                 if pause.is_none() {
                     self.read_answer(response).await;
                 }
@@ -293,17 +263,15 @@ impl ResponseReader<'_> {
     }
 
     fn record_error(&self, error: &reqwest::Error) {
-        let text = self.http.endpoint.masked(&describe_error(error));
+        let text = self.client.endpoint.masked(&describe_error(error));
         self.sender.send_modify(|progress| progress.end.failure = Some(text));
     }
 
     async fn read_answer(&self, mut response: Response) {
-        let headers = self.http.recorded_headers(response.headers());
-        let head = HttpHead { number: self.number, status: response.status().as_u16(), headers };
-        if head.status == 429 {
-            self.http.record.count_rate_limited();
+        if is_rate_limit(&response) {
+            self.client.record.count_rate_limited();
         }
-        self.http.record.add(Event::HttpHead(head.clone()));
+        let head = self.client.log.head(self.request.number, &response);
         self.sender.send_modify(|progress| progress.head = Some(head));
         if self.until == ReadUntil::Head {
             return;
@@ -338,11 +306,22 @@ impl ResponseReader<'_> {
                 break;
             }
         }
-        let body = self.http.endpoint.masked_bytes(body);
+        if streams {
+            self.sender.send_modify(|progress| event_summary::note_defects(&mut progress.end, &decoder));
+        }
+        let body = self.client.endpoint.masked_bytes(body);
         let text = event_summary::beginning(&body);
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
+        self.count_if_rate_limited(message.as_ref());
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
+    }
+
+    /// Counts a response that says that the server takes no more requests for now.
+    fn count_if_rate_limited(&self, response: Option<&Value>) {
+        if response.is_some_and(|value| messages(value).any(reports_rate_limit)) {
+            self.client.record.count_rate_limited();
+        }
     }
 
     /// Handles a piece of the body; returns whether enough was read.
@@ -350,6 +329,7 @@ impl ResponseReader<'_> {
         let mut enough = false;
         let summaries: Vec<SseEventSummary> = events.into_iter().map(|event| self.summarize(event)).collect();
         for summary in &summaries {
+            self.count_if_rate_limited(summary.message.as_ref());
             enough |= match self.until {
                 ReadUntil::Head | ReadUntil::Event => true,
                 ReadUntil::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
@@ -374,15 +354,17 @@ impl ResponseReader<'_> {
                 (Some(_), None) => true,
                 (None, _) => false,
             },
+            // One without result and error is no response, but nothing else will follow it.
+            MessageKind::Unknown => self.awaited.as_ref().zip(id_of(message)).is_some_and(|(own, id)| same_id(own, id)),
             _ => false,
         };
         messages(message).any(responds)
     }
 
     fn summarize(&self, event: SseEvent) -> SseEventSummary {
-        let mut summary = event_summary::summarize(&self.http.endpoint, &event);
+        let mut summary = event_summary::summarize(&self.client.endpoint, &event);
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
-            let data = self.http.endpoint.masked_bytes(data);
+            let data = self.client.endpoint.masked_bytes(data);
             match Frame::parse(&data).json() {
                 Some(message) => (summary.data, summary.message) = ("message", Some(message.clone())),
                 None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
@@ -401,13 +383,14 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("mcp-param-to", HeaderValue::from_static("2"));
         headers.insert("mcp-name", HeaderValue::from_static("count"));
-        replace(&mut headers, "Mcp-Param-*", &["${header}.0".to_owned()]).expect("it can be sent");
-        replace(&mut headers, "mcp-name", &[]).expect("it can be left out");
-        replace(&mut headers, "origin", &["a".to_owned(), "b".to_owned()]).expect("it can be repeated");
+        let endpoint = HttpEndpoint::new("http://localhost/", &[], false).expect("an address");
+        replace(&mut headers, "Mcp-Param-*", &["${header}.0".to_owned()], &endpoint).expect("it can be sent");
+        replace(&mut headers, "mcp-name", &[], &endpoint).expect("it can be left out");
+        replace(&mut headers, "origin", &["a".to_owned(), "b".to_owned()], &endpoint).expect("it can be repeated");
         assert_eq!(headers["mcp-param-to"], "2.0");
         assert!(!headers.contains_key("mcp-name"));
         assert_eq!(headers.get_all("origin").iter().count(), 2);
-        assert!(replace(&mut headers, "bad name", &["x".to_owned()]).is_err());
+        assert!(replace(&mut headers, "bad name", &["x".to_owned()], &endpoint).is_err());
     }
 
     #[test]

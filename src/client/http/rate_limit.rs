@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::Response;
 
-use super::connection::HttpConnection;
+use super::endpoint::HttpEndpoint;
 use crate::client::record::Record;
 
 /// How often a request is repeated for a server that asks the client to slow down, and the longest wait before.
@@ -17,40 +17,44 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
 /// The first wait, if the server does not say how long.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-impl HttpConnection {
-    /// How long to wait before a rate-limited request is repeated, if at all: as long as the server says, or longer
-    /// each time if it says nothing.
-    pub(super) fn retry_delay(&self, response: &Response, attempt: usize) -> Option<Duration> {
-        let status = response.status().as_u16();
-        if !matches!(status, 429 | 503) {
-            return None;
-        }
-        let pause = match response.headers().get("retry-after") {
-            None => (status == 429).then(|| FIRST_RETRY_DELAY * (1 << attempt.min(MAX_RETRIES))),
-            Some(value) => {
-                let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-                seconds.filter(|pause| *pause <= MAX_RETRY_DELAY)
-            }
-        };
-        let pause = pause.filter(|_| attempt < MAX_RETRIES && !self.endpoint.is_exhausted());
-        if pause.is_none() && status == 429 {
-            self.endpoint.exhaust();
-        }
-        pause
-    }
+/// Whether a response says that the server takes no more requests for now. With status 503, only a time says so: without
+/// it, the request may be the cause.
+pub(super) fn is_rate_limit(response: &Response) -> bool {
+    response.status() == 429 || response.status() == 503 && response.headers().contains_key("retry-after")
+}
 
-    /// Waits until a request may be sent under the user's maximum rate.
-    pub(super) async fn wait_for_slot(&self) {
-        if let Some(wait) = self.endpoint.reserve_slot() {
-            self.wait_paused(wait).await;
+/// How long to wait before a rate-limited request is repeated, if at all: as long as the server says, or longer each
+/// time if it says nothing.
+pub(super) fn retry_delay(endpoint: &HttpEndpoint, response: &Response, attempt: usize) -> Option<Duration> {
+    let status = response.status().as_u16();
+    if !matches!(status, 429 | 503) {
+        return None;
+    }
+    let pause = match response.headers().get("retry-after") {
+        None => (status == 429).then(|| FIRST_RETRY_DELAY * (1 << attempt.min(MAX_RETRIES))),
+        Some(value) => {
+            let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+            seconds.filter(|pause| *pause <= MAX_RETRY_DELAY)
         }
+    };
+    let pause = pause.filter(|_| attempt < MAX_RETRIES && !endpoint.is_exhausted());
+    if pause.is_none() && is_rate_limit(response) {
+        endpoint.exhaust();
     }
+    pause
+}
 
-    /// Waits, and marks the connection as paused meanwhile.
-    pub(super) async fn wait_paused(&self, pause: Duration) {
-        let _pausing = PauseGuard::begin(&self.record);
-        tokio::time::sleep(pause).await;
+/// Waits until a request may be sent under the user's maximum rate.
+pub(super) async fn wait_for_slot(endpoint: &HttpEndpoint, record: &Record) {
+    if let Some(wait) = endpoint.reserve_slot() {
+        wait_paused(record, wait).await;
     }
+}
+
+/// Waits, and marks the connection as paused meanwhile.
+pub(super) async fn wait_paused(record: &Record, pause: Duration) {
+    let _pausing = PauseGuard::begin(record);
+    tokio::time::sleep(pause).await;
 }
 
 /// Marks a connection as paused for as long as the guard lives.

@@ -8,43 +8,57 @@ use std::time::Duration;
 
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
-use serde_json::Value;
 
-use super::connection::{ExchangeOutcome, HttpConnection};
-use super::error_text::describe_error;
+use super::error_description::describe_error;
 use super::event_summary;
-use super::header::{Mirrored, media_type as media_type_of, mirrored};
-use crate::transcript::{Event, HttpEnd, messages, summarize};
-use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, same_id};
+use super::header::media_type as media_type_of;
+use super::rate_limit::is_rate_limit;
+use super::request::HttpClient;
+use super::sse_transport::MessageEndpoint;
+use crate::client::responder::Responder;
+use crate::transcript::{Entry, Event, HttpEnd, summarize};
+use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, messages, same_id};
 
-impl HttpConnection {
+/// Reads the response to a message, and those that resume it.
+pub(super) struct ResponseReader<'a> {
+    pub(super) client: &'a HttpClient,
+    pub(super) responder: &'a Responder,
+    pub(super) message_endpoint: &'a MessageEndpoint,
+    /// Delivers an answer to the server, which is recorded already.
+    pub(super) deliver: &'a (dyn Fn(Arc<Entry>) + Send + Sync),
+    /// Whether the message that was sent has a response.
+    pub(super) expects_response: bool,
+    /// The ids of the requests that are not answered yet.
+    pub(super) awaited: Vec<Id>,
+    /// Whether any message was received.
+    pub(super) received_message: bool,
+    pub(super) last_event_id: Option<String>,
+    /// How long to wait before the stream is resumed, if the server says so.
+    pub(super) retry: Option<Duration>,
+}
+
+impl ResponseReader<'_> {
     /// Reads the body of a response; removes the ids that it answers from `awaited`.
-    pub(super) async fn read(
-        self: &Arc<Self>,
-        number: usize,
-        response: Response,
-        expects_response: bool,
-        awaited: &mut Vec<Id>,
-        outcome: &mut ExchangeOutcome,
-    ) -> HttpEnd {
-        let kind = media_type(&response);
-        if kind == "text/event-stream" && response.status().is_success() {
-            return self.read_stream(number, response, awaited, outcome).await;
+    pub(super) async fn read(&mut self, number: usize, response: Response) -> HttpEnd {
+        let (kind, is_limited) = (media_type(&response), is_rate_limit(&response));
+        let status = response.status();
+        if kind == "text/event-stream" && status.is_success() {
+            return self.read_stream(number, response).await;
         }
         let mut end = HttpEnd { number, ..HttpEnd::default() };
-        let body = read_body(response, &mut end, self.record.limits.line).await;
-        let body = self.endpoint.masked_bytes(body);
+        let body = read_body(response, &mut end, self.client.record.limits.line).await;
+        let body = self.client.endpoint.masked_bytes(body);
         if body.is_empty() {
             return end;
         }
-        if outcome.status == Some(429) {
+        if is_limited {
             // Whatever the body says, it is about the rate limit and answers nothing.
             end.text = event_summary::beginning(&body);
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
-            outcome.received_message = true;
-            self.record.receive(Frame::too_long(&body, end.bytes));
+            self.received_message = true;
+            self.client.record.receive(Frame::too_long(&body, end.bytes));
             return end;
         }
         let frame = Frame::parse(&body);
@@ -54,31 +68,24 @@ impl HttpConnection {
         });
         // A body that is declared as JSON counts as a message even if it is not a known one.
         // A rejection of a message that has no response may explain itself by an error without an id.
-        let explains = !expects_response
-            && outcome.status.is_some_and(|status| status >= 400)
+        let explains = !self.expects_response
+            && status.as_u16() >= 400
             && frame.json().is_some_and(|value| {
-                messages(value)
-                    .all(|message| message.get("error").is_some() && message.get("id").is_none_or(Value::is_null))
+                messages(value).all(|message| message.get("error").is_some() && id_of(message).is_none_or(Id::is_null))
             });
         if explains {
             end.message = frame.json().map(summarize);
-        } else if speaks || is_json(&kind) && outcome.status == Some(200) {
-            outcome.received_message = true;
+        } else if speaks || is_json(&kind) && status == 200 {
+            self.received_message = true;
             end.message = frame.json().map(summarize);
-            self.take(frame, awaited);
+            self.take(frame);
         } else {
             end.text = event_summary::beginning(&body);
         }
         end
     }
 
-    async fn read_stream(
-        self: &Arc<Self>,
-        number: usize,
-        mut response: Response,
-        awaited: &mut Vec<Id>,
-        outcome: &mut ExchangeOutcome,
-    ) -> HttpEnd {
+    async fn read_stream(&mut self, number: usize, mut response: Response) -> HttpEnd {
         let mut decoder = SseDecoder::default();
         let mut end = HttpEnd { number, ..HttpEnd::default() };
         loop {
@@ -89,7 +96,7 @@ impl HttpConnection {
                     decoder.push(&bytes, |event| events.push(event));
                     end.comments = decoder.comments;
                     for event in events {
-                        self.take_event(event, &mut end, awaited, outcome);
+                        self.take_event(event, &mut end);
                     }
                 }
                 Ok(None) => {
@@ -97,60 +104,47 @@ impl HttpConnection {
                     break;
                 }
                 Err(error) => {
-                    end.failure = Some(self.endpoint.masked(&describe_error(&error)));
+                    end.failure = Some(self.client.endpoint.masked(&describe_error(&error)));
                     break;
                 }
             }
             // Data that never becomes an event is not awaited either: its end may never arrive.
-            let beyond = decoder.pending() > self.record.limits.line;
+            let record = &self.client.record;
+            let beyond = decoder.pending() > record.limits.line;
             if beyond {
-                self.record.add(Event::Overflow);
+                record.add(Event::Overflow);
             }
-            if beyond || end.failure.is_some() || self.record.state().closed {
+            if beyond || end.failure.is_some() || record.state().closed {
                 break;
             }
-            self.save_open_stream(number, &mut end);
+            event_summary::note_defects(&mut end, &decoder);
+            self.client.log.save_open_stream(&mut end);
             tokio::task::yield_now().await;
         }
+        event_summary::note_defects(&mut end, &decoder);
         end
     }
 
-    /// Saves the state of a stream that is still open, in case it never ends. Only new events are added: on a stream
-    /// that carries every response, copying all of them would take longer each time.
-    fn save_open_stream(&self, number: usize, end: &mut HttpEnd) {
-        let all = std::mem::take(&mut end.events);
-        let mut state = self.state();
-        let mut events = state.open.remove(&number).map(|noted| noted.events).unwrap_or_default();
-        events.extend(all.iter().skip(events.len()).cloned());
-        state.open.insert(number, HttpEnd { number, events, ..end.clone() });
-        end.events = all;
-    }
-
-    fn take_event(
-        self: &Arc<Self>,
-        event: SseEvent,
-        end: &mut HttpEnd,
-        awaited: &mut Vec<Id>,
-        outcome: &mut ExchangeOutcome,
-    ) {
+    fn take_event(&mut self, event: SseEvent, end: &mut HttpEnd) {
         if let Some(id) = &event.id {
-            outcome.last_event_id = Some(id.clone());
+            self.last_event_id = Some(id.clone());
         }
         if let Some(retry) = event.retry.as_deref().and_then(|retry| retry.parse().ok()) {
-            outcome.retry = Some(Duration::from_millis(retry));
+            self.retry = Some(Duration::from_millis(retry));
         }
+        let endpoint = &self.client.endpoint;
         let names_endpoint = event.event.as_deref() == Some("endpoint");
-        let mut summary = event_summary::summarize(&self.endpoint, &event);
+        let mut summary = event_summary::summarize(endpoint, &event);
         match event.data {
-            Some(data) if names_endpoint && !data.is_empty() && self.awaits_endpoint() => {
+            Some(data) if names_endpoint && !data.is_empty() && self.message_endpoint.is_awaited() => {
                 let text = String::from_utf8_lossy(&data);
-                summary.text = Some(event_summary::excerpt(&self.endpoint.masked(&text)));
-                if let Some(failure) = self.name_endpoint(&text) {
+                summary.text = Some(event_summary::excerpt(&endpoint.masked(&text)));
+                if let Some(failure) = self.message_endpoint.name(endpoint, &text) {
                     end.failure = Some(failure);
                 }
             }
             Some(data) if !data.is_empty() => {
-                let data = self.endpoint.masked_bytes(data);
+                let data = endpoint.masked_bytes(data);
                 let frame = if event.dropped == 0 {
                     Frame::parse(&data)
                 } else {
@@ -159,8 +153,8 @@ impl HttpConnection {
                 if let Some(message) = frame.json() {
                     (summary.data, summary.message) = ("message", Some(summarize(message)));
                 }
-                outcome.received_message = true;
-                self.take(frame, awaited);
+                self.received_message = true;
+                self.take(frame);
             }
             _ => {}
         }
@@ -168,57 +162,36 @@ impl HttpConnection {
     }
 
     /// Records a message of the server and answers it if it is a request.
-    fn take(self: &Arc<Self>, frame: Frame, awaited: &mut Vec<Id>) {
+    fn take(&mut self, frame: Frame) {
         let mut replies = Vec::new();
-        if let Some(value) = frame.json() {
-            for message in messages(value) {
-                match MessageKind::of(message) {
-                    MessageKind::Response { id } => {
-                        let known = id.and_then(|id| awaited.iter().position(|own| same_id(own, id)));
-                        // An error without an id, or with an altered one, is still the result of the request.
-                        if let Some(at) = known.or((!awaited.is_empty()).then_some(0)) {
-                            awaited.remove(at);
-                        }
-                        self.store_negotiated(message);
+        for message in frame.json().into_iter().flat_map(messages) {
+            match MessageKind::of(message) {
+                MessageKind::Response { id } => {
+                    let known = id.and_then(|id| self.awaited.iter().position(|own| same_id(own, id)));
+                    // An error with the id null, or with an altered one, is still the result of the request. Without any
+                    // id nobody recognizes it, so the request counts as unanswered and nobody waits for it.
+                    let altered = id.and_then(|_| (!self.awaited.is_empty()).then_some(0));
+                    if let Some(at) = known.or(altered) {
+                        self.awaited.remove(at);
                     }
-                    MessageKind::Request { id, method } => {
-                        replies.push(self.responder.answer(id, method, message.get("params")));
-                    }
-                    _ => {}
+                    self.client.negotiated.store_response(message);
                 }
+                MessageKind::Request { id, method } => {
+                    replies.extend(self.responder.answer(id, method, message.get("params")));
+                }
+                _ => {}
             }
         }
-        if !self.record.receive(frame) {
+        let record = &self.client.record;
+        if !record.receive(frame) {
             return;
         }
         for reply in replies {
-            if !self.record.may_answer() {
+            if !record.may_answer() {
                 return;
             }
-            let sent = self.record.add(Event::Sent { frame: Frame::from_value(&reply), step_id: None });
-            let this = Arc::clone(self);
-            drop(self.spawn_task(async move { this.deliver(sent).await }));
+            (self.deliver)(record.add(Event::Sent { frame: Frame::from_value(&reply), step_id: None }));
         }
-    }
-
-    /// Stores what later requests must repeat from a response.
-    fn store_negotiated(&self, response: &Value) {
-        let Some(result) = response.get("result") else { return };
-        if !self.stateless
-            && let Some(version) = result.get("protocolVersion").and_then(Value::as_str)
-            && result.get("capabilities").is_some()
-        {
-            // The header was added in 2025-06-18; versions are dates, so they compare as strings.
-            self.state().version = (version >= "2025-06-18").then(|| version.to_owned());
-        }
-        if self.stateless && result.get("tools").is_some() {
-            self.state().mirrored.extend(mirrored(result));
-        }
-    }
-
-    /// Sets which tool parameters are mirrored into headers.
-    pub(super) fn set_mirrored(&self, mirrored: Mirrored) {
-        self.state().mirrored = mirrored;
     }
 }
 

@@ -1,22 +1,19 @@
 //! The HTTP+SSE transport: one stream that names an endpoint for messages and carries every response.
 //!
-//! Owns that endpoint, from the moment the stream is opened. Other modules find out whether a server uses this
-//! transport, and read the stream like any other.
+//! Owns that endpoint, from the moment the stream is opened. The connection opens the stream, reads it like any other
+//! and delivers messages.
 //!
 //! Source: `basic/transports#http-with-sse` of 2024-11-05.
 
-use std::sync::Arc;
+use reqwest::Url;
+use tokio::sync::watch;
 
-use reqwest::{Method, Url};
-
-use super::connection::HttpConnection;
+use super::endpoint::HttpEndpoint;
 use super::error_text;
-use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, OutgoingRequest};
-use crate::transcript::{Entry, Event};
 
 /// The message endpoint that an HTTP+SSE stream names.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum MessageEndpoint {
+enum State {
     #[default]
     NotRequested,
     Awaited,
@@ -24,80 +21,60 @@ pub(super) enum MessageEndpoint {
     Failed,
 }
 
-impl HttpConnection {
-    /// The URL to which messages are sent.
-    pub(super) fn message_url(&self) -> Url {
-        match &*self.message_endpoint.borrow() {
-            MessageEndpoint::Named(url) if !self.stateless => url.clone(),
-            _ => self.endpoint.url.clone(),
+/// The endpoint for messages of an HTTP+SSE connection.
+#[derive(Debug)]
+pub(super) struct MessageEndpoint(watch::Sender<State>);
+
+impl Default for MessageEndpoint {
+    fn default() -> Self {
+        Self(watch::Sender::new(State::default()))
+    }
+}
+
+impl MessageEndpoint {
+    /// Its URL, once the stream has named it.
+    pub(super) fn url(&self) -> Option<Url> {
+        match &*self.0.borrow() {
+            State::Named(url) => Some(url.clone()),
+            _ => None,
         }
     }
 
     /// Whether a stream is open that has not named an endpoint yet.
-    pub(super) fn awaits_endpoint(&self) -> bool {
-        *self.message_endpoint.borrow() == MessageEndpoint::Awaited
+    pub(super) fn is_awaited(&self) -> bool {
+        *self.0.borrow() == State::Awaited
     }
 
     /// Stores the endpoint that a stream names. Returns an error text for an endpoint at another origin: nothing is
     /// sent there, and a check reports that no response arrived.
-    pub(super) fn name_endpoint(&self, text: &str) -> Option<String> {
+    pub(super) fn name(&self, server: &HttpEndpoint, text: &str) -> Option<String> {
         let text = text.trim();
-        let url = self.endpoint.url.join(text).ok().filter(|url| self.endpoint.is_same_origin(url));
-        let failure = url.is_none().then(|| self.endpoint.masked(&format!("{} ({text})", error_text::OTHER_ORIGIN)));
-        self.message_endpoint.send_replace(url.map_or(MessageEndpoint::Failed, MessageEndpoint::Named));
+        let url = server.url.join(text).ok().filter(|url| server.is_same_origin(url));
+        let failure = url.is_none().then(|| server.masked(&format!("{} ({text})", error_text::OTHER_ORIGIN)));
+        self.0.send_replace(url.map_or(State::Failed, State::Named));
         failure
     }
 
-    /// Opens the HTTP+SSE stream; returns whether it names a message endpoint.
-    pub(super) async fn open_sse_stream(self: &Arc<Self>) -> bool {
-        let mut named = self.message_endpoint.subscribe();
-        let mut first = false;
-        self.message_endpoint.send_if_modified(|endpoint| {
-            first = *endpoint == MessageEndpoint::NotRequested;
+    /// Notes that a stream is requested; returns whether it is the first one, which the caller then opens.
+    pub(super) fn request(&self) -> bool {
+        self.0.send_if_modified(|state| {
+            let first = *state == State::NotRequested;
             if first {
-                *endpoint = MessageEndpoint::Awaited;
+                *state = State::Awaited;
             }
             first
-        });
-        if first {
-            let this = Arc::clone(self);
-            drop(self.spawn_task(async move {
-                let order = this.request_without_body(Method::GET, this.endpoint.url.clone(), ACCEPT_STREAM);
-                this.exchange(order).await;
-                let lost = *this.message_endpoint.borrow() != MessageEndpoint::Awaited;
-                this.message_endpoint.send_replace(MessageEndpoint::Failed);
-                // The stream is the connection: without it nothing more can arrive.
-                if lost {
-                    this.record.add(Event::Closed);
-                }
-            }));
-        }
-        let settled =
-            named.wait_for(|endpoint| matches!(endpoint, MessageEndpoint::Named(_) | MessageEndpoint::Failed)).await;
-        settled.is_ok_and(|endpoint| matches!(*endpoint, MessageEndpoint::Named(_)))
+        })
     }
 
-    /// Sends a message over the HTTP+SSE transport.
-    pub(super) async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>) {
-        if !self.open_sse_stream().await {
-            self.record.add(Event::Closed);
-            return;
-        }
-        let MessageEndpoint::Named(url) = self.message_endpoint.borrow().clone() else { return };
-        let Event::Sent { frame, .. } = &sent.event else { return };
-        let headers = self.headers(frame.json(), ACCEPT_JSON_OR_STREAM);
-        // The response arrives on the stream; the POST only shows whether the message was accepted.
-        let order = |attempt| OutgoingRequest {
-            method: Method::POST,
-            url: url.clone(),
-            headers: headers.clone(),
-            body: Some(frame.raw.clone()),
-            carries: Some(Arc::clone(&sent)),
-            awaited: Vec::new(),
-            attempt,
-            resume: false,
-            defers_end: false,
-        };
-        let _taken = self.exchange_with_retries(order).await;
+    /// Notes that the stream has ended; returns whether it had named an endpoint or failed to.
+    pub(super) fn end(&self) -> bool {
+        self.0.send_replace(State::Failed) != State::Awaited
+    }
+
+    /// Waits until the stream has named an endpoint or ended; returns whether it has named one.
+    pub(super) async fn wait_until_named(&self) -> bool {
+        let mut changed = self.0.subscribe();
+        let settled = changed.wait_for(|state| matches!(state, State::Named(_) | State::Failed)).await;
+        settled.is_ok_and(|state| matches!(*state, State::Named(_)))
     }
 }

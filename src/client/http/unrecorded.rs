@@ -12,14 +12,12 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::connection::HttpConnection;
-use super::endpoint::HttpEndpoint;
-use super::header::Mirrored;
+use super::unrecorded_options::{EndReason, UnrecordedHttpOptions};
 use crate::client::connection::WaitOutcome;
 use crate::client::record::{Record, RecordLimits, RecordOptions};
-use crate::client::responder::Responder;
 use crate::client::wait_budget::WaitBudget;
-use crate::transcript::{Entry, Event, HttpEnd, messages};
-use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind};
+use crate::transcript::{Entry, Event, HttpEnd};
+use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, messages};
 
 /// How long to wait for a message without a response to arrive.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -30,50 +28,6 @@ const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
 /// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
 /// nothing about the arguments.
 const HEADER_MISMATCH: i64 = -32020;
-
-/// The parameters of a connection.
-#[derive(Debug)]
-pub(crate) struct UnrecordedHttpOptions {
-    /// The server's endpoint.
-    pub endpoint: Arc<HttpEndpoint>,
-    /// Whether the connection is of the era without a handshake.
-    pub stateless: bool,
-    /// Answers the server's requests.
-    pub responder: Responder,
-    /// The tool parameters that are mirrored into headers.
-    pub mirrored: Mirrored,
-}
-
-/// Why a connection has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EndReason {
-    /// No connection is accepted, or a request and its repetition both broke off without a response.
-    ConnectionLost(String),
-    /// The session is no longer known.
-    SessionUnknown,
-    /// The server limits the request rate.
-    RateLimited,
-    /// The server requires a token.
-    Unauthorized,
-    /// The server writes more than is read.
-    OutputLimitExceeded,
-}
-
-impl EndReason {
-    /// The reason as a sentence.
-    #[must_use]
-    pub(crate) fn describe(&self) -> String {
-        match self {
-            Self::ConnectionLost(failure) => failure.clone(),
-            Self::SessionUnknown => "the server no longer knows the session (HTTP status 404)".to_owned(),
-            Self::RateLimited => {
-                "the server limits the request rate (HTTP status 429): use --max-rate, or lift the limit".to_owned()
-            }
-            Self::Unauthorized => "the server requires a token (HTTP status 401)".to_owned(),
-            Self::OutputLimitExceeded => "the server writes more than the client reads".to_owned(),
-        }
-    }
-}
 
 /// An event of the record that matters here.
 enum RecordEvent {
@@ -120,9 +74,15 @@ impl std::fmt::Debug for UnrecordedHttp {
 impl UnrecordedHttp {
     pub(in crate::client) fn new(order: UnrecordedHttpOptions) -> Self {
         let (sender, event) = unbounded_channel();
+        let observer = order.observer;
         let keeping = RecordOptions {
             limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
-            observer: Some(Arc::new(move |entry| forward(&sender, entry))),
+            observer: Some(Arc::new(move |entry| {
+                if let Some(observer) = &observer {
+                    observer(entry);
+                }
+                forward(&sender, entry);
+            })),
             discards_entries: true,
             ..RecordOptions::default()
         };
@@ -168,7 +128,7 @@ impl UnrecordedHttp {
             if budget.is_exhausted() || std::mem::take(&mut self.response_missing) {
                 return WaitOutcome::TimedOut;
             }
-            let paused = self.http.record.is_paused();
+            let paused = self.http.is_paused();
             let received = budget.poll(self.event.recv()).await;
             if paused && received.is_none() {
                 // The server asked the client to wait, so this time does not count against it.
@@ -227,7 +187,7 @@ impl UnrecordedHttp {
             return;
         }
         if value.pointer("/error/code").and_then(Value::as_i64) == Some(HEADER_MISMATCH)
-            && let Some(id) = value.get("id").filter(|id| !id.is_null())
+            && let Some(id) = id_of(value).filter(|id| !id.is_null())
         {
             self.ready.push_back(unread(id, "the headers do not fit the body"));
             return;
@@ -245,7 +205,7 @@ impl UnrecordedHttp {
         };
         // Over HTTP+SSE a rejected POST has no response on the stream either.
         let not_taken = !self.http.responds_inline() && request.status.is_none_or(|status| status >= 300);
-        let own = message.get("id").filter(|_| matches!(MessageKind::of(message), MessageKind::Request { .. }));
+        let own = id_of(message).filter(|_| matches!(MessageKind::of(message), MessageKind::Request { .. }));
         let Some(id) = end.unanswered.as_ref().or(own.filter(|_| not_taken)) else { return };
         if self.handle_rejection(request.status) {
             return;
@@ -294,7 +254,7 @@ impl UnrecordedHttp {
         if let Event::Sent { frame, .. } = &carries.event
             && self.repeated.insert(id.to_string())
         {
-            self.outgoing.push_back(frame.raw.clone());
+            self.outgoing.push_back(frame.raw().into_owned());
         } else {
             self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(failure.to_owned()));
         }

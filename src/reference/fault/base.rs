@@ -17,6 +17,12 @@ macro_rules! base_faults {
             NegativeIdPositive, "negative-id-positive", EVERY, "returns the absolute value of negative ids";
             LargeIdRounded, "large-id-rounded", EVERY, "returns ids beyond 2^53 - 2 rounded to the next even number";
             UnicodeIdMangled, "unicode-id-mangled", EVERY, "replaces every non-ASCII character of an id by '?'";
+            IdAsDouble, "id-as-double", EVERY, "returns ids beyond 2^53 rounded to a double";
+            ReadableIdOmitted, "readable-id-omitted", EVERY, "omits the id from errors to malformed requests";
+            NullIdServed, "null-id-served", EVERY, "accepts requests whose id is null";
+            SurrogateEscapeExits, "surrogate-escape-exits", EVERY, "exits on an escaped lone surrogate in a string";
+            SurrogateIdReplaced, "surrogate-id-replaced", EVERY, "returns a fixed id in place of one with an escaped lone surrogate";
+            DeepInputExits, "deep-input-exits", EVERY, "exits on a message with more than 1,000 nested arrays";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";
             ResultAndError, "result-and-error", EVERY, "adds an empty result to its error responses";
@@ -64,15 +70,19 @@ macro_rules! base_faults {
             PrettyPrinted, "pretty-printed", FROM_2024_11_05, "writes tools/list responses over several lines";
             BannerOnStdout, "banner-on-stdout", FROM_2024_11_05, "prints \"Server ready\" before its first response";
             LogOnStdout, "log-on-stdout", FROM_2024_11_05, "prints a log line before each tools/call response";
+            ByteOrderMark, "byte-order-mark", FROM_2024_11_05, "writes a byte order mark before its first response";
+            FirstLineUnterminated, "first-line-unterminated", FROM_2024_11_05, "writes its first response without a newline";
             BlankLine, "blank-line", FROM_2024_11_05, "writes an empty line after each response";
             Latin1Output, "latin1-output", FROM_2025_03_26, "writes tool results in Latin-1 instead of UTF-8";
             IgnoresEof, "ignores-eof", FROM_2024_11_05, "does not exit when its input ends";
             IgnoresSigterm, "ignores-sigterm", FROM_2024_11_05, "does not exit when its input ends or on SIGTERM";
+            SigtermWaitsForEof, "sigterm-waits-for-eof", FROM_2024_11_05, "does not exit on SIGTERM while its input is open";
             // cancellation
             CancelsUnknownRequest, "cancels-unknown-request", HANDSHAKE, "cancels a request that it never sent";
             CancelsModern, "cancels-modern", MODERN, "cancels a call that it is processing";
             CancelsWithObjectId, "cancels-with-object-id", FROM_2024_11_05, "sends notifications/cancelled with an object as requestId";
             CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after the client cancelled them";
+            CancellationWithoutParamsExits, "cancellation-without-params-exits", FROM_2024_11_05, "exits on notifications/cancelled without params";
             LateCancelCrash, "late-cancel-crash", FROM_2024_11_05, "exits when the client cancels an answered request";
         }
     };

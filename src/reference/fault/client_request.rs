@@ -19,6 +19,9 @@ macro_rules! client_request_faults {
             ElicitCompleteUnknownId, "elicit-complete-unknown-id", ONLY_2025_11_25, "reports completion of an unknown elicitation";
             ElicitDeclineHangs, "elicit-decline-hangs", FROM_2025_06_18, "never answers a call when the user declines";
             ElicitContentUnchecked, "elicit-content-unchecked", FROM_2025_06_18, "accepts form content that violates the requested schema";
+            // requests that the client leaves unanswered
+            WaitsForClient, "waits-for-client", HANDSHAKE, "answers no ping while it waits for a response of the client";
+            TimeoutNotCancelled, "timeout-not-cancelled", HANDSHAKE_WITH_CANCELLED_TIMEOUTS, "does not cancel its request when it stops waiting for the client";
             // sampling
             SamplingContext, "sampling-context", FROM_2025_11_25, "sets includeContext although the client did not declare it";
             SamplingEndless, "sampling-endless", FROM_2025_11_25, "continues sampling with tools without a limit";

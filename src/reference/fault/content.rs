@@ -33,9 +33,13 @@ macro_rules! content_faults {
             StructuredMissing, "structured-missing", FROM_2025_06_18, "omits the structured content that the output schema requires";
             StructuredArray, "structured-array", STRUCTURED_OBJECTS, "returns structured content that is an array";
             StructuredWithoutText, "structured-without-text", FROM_2025_06_18, "returns structured content without its serialized text";
+            StructuredContentEarly, "structured-content-early", WITHOUT_RESOURCE_LINKS, "returns structured content, which the revision does not have";
+            ContentMetaArray, "content-meta-array", FROM_2025_06_18, "writes _meta of a content item as an array";
             // progress, logging, terminal escapes
             ProgressString, "progress-string", EVERY, "writes the progress value as a string";
             ProgressUnknownToken, "progress-unknown-token", FROM_2024_11_05, "reports progress for a token that no request has";
+            IntegerTokenRejected, "integer-token-rejected", FROM_2024_11_05, "rejects requests whose progress token is an integer";
+            ProgressTokenAsString, "progress-token-as-string", FROM_2024_11_05, "returns integer progress tokens as strings";
             ProgressGoesBack, "progress-goes-back", FROM_2024_11_05, "reports decreasing progress";
             ProgressAfterResult, "progress-after-result", FROM_2024_11_05, "reports progress after the result";
             LogLevelLoud, "log-level-loud", EVERY, "logs at the level \"loud\"";
@@ -50,6 +54,7 @@ macro_rules! content_faults {
             ProgressBurst, "progress-burst", FROM_2024_11_05, "sends 400 progress notifications in a row";
             ProgressMessageEmpty, "progress-message-empty", FROM_2025_03_26, "reports progress with an empty message";
             TraceparentShort, "traceparent-short", MODERN, "writes a traceparent without a trace id";
+            SetLevelUnanswered, "set-level-unanswered", HANDSHAKE, "never answers logging/setLevel";
             SetLevelNotEmpty, "set-level-not-empty", HANDSHAKE, "adds a member to the empty result of logging/setLevel";
             SetLevelUnchecked, "set-level-unchecked", HANDSHAKE, "accepts any log level in logging/setLevel";
             LogLevelUnchecked, "log-level-unchecked", MODERN, "accepts requests with an unknown log level";

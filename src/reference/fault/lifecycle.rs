@@ -7,12 +7,23 @@ macro_rules! lifecycle_faults {
         $next! { $($then)*; $($rows)*
             // revisions with a handshake
             InitializeInstructionsArray, "initialize-instructions-array", HANDSHAKE, "writes the instructions of initialize as an array";
+            InitializeUnanswered, "initialize-unanswered", HANDSHAKE, "never answers initialize";
+            OldestInitializeUnanswered, "oldest-initialize-unanswered", ONLY_2024_11_05, "never answers initialize with 2024-11-05";
             InitializeWithoutServerInfo, "initialize-without-server-info", HANDSHAKE, "omits serverInfo from the initialize result";
+            InitializeVersionMissing, "initialize-version-missing", HANDSHAKE, "omits protocolVersion from the initialize result";
+            InitializeVersionLatest, "initialize-version-latest", HANDSHAKE, "writes \"latest\" as the protocolVersion of initialize";
+            InitializeVersionNumber, "initialize-version-number", HANDSHAKE, "writes the protocolVersion of initialize as a number";
+            InitializeCapabilitiesArray, "initialize-capabilities-array", HANDSHAKE, "writes the capabilities of initialize as an array";
+            InitializeEmpty, "initialize-empty", HANDSHAKE, "answers initialize with the result {}";
             ServerInfoTitleNumber, "server-info-title-number", FROM_2025_06_18, "gives serverInfo a title that is a number";
             ServerInfoIconString, "server-info-icon-string", FROM_2025_11_25, "gives serverInfo icons that are a string";
             CapabilityLoggingTrue, "capability-logging-true", FROM_2024_11_05, "declares the capability logging as true";
             UnknownVersionRejected, "unknown-version-rejected", HANDSHAKE, "rejects initialize with an unknown version";
             UnknownVersionEchoed, "unknown-version-echoed", HANDSHAKE, "accepts any unknown version that initialize requests";
+            OlderVersionEchoed, "older-version-echoed", HANDSHAKE, "accepts any unknown version that is older than its own";
+            MadeUpVersionOffered, "made-up-version-offered", HANDSHAKE, "offers a version that does not exist";
+            SecondInitializeExits, "second-initialize-exits", HANDSHAKE, "exits on a second initialize";
+            RequestBeforeInitializeExits, "request-before-initialize-exits", HANDSHAKE, "exits on a request before initialize";
             EarlyRequest, "early-request", HANDSHAKE, "sends a request before notifications/initialized";
             UndeclaredSampling, "undeclared-sampling", HANDSHAKE, "requests sampling from a client that did not declare it";
             PingNotEmpty, "ping-not-empty", HANDSHAKE, "adds a member to the empty result of ping";
@@ -25,7 +36,12 @@ macro_rules! lifecycle_faults {
             FallbackOldest, "fallback-oldest", RESOURCE_SUBSCRIPTIONS, "offers its oldest version when the requested one is unknown";
             // revisions without a handshake
             DiscoverRejected, "discover-rejected", MODERN, "answers server/discover with -32601";
+            DiscoverUnanswered, "discover-unanswered", MODERN, "never answers server/discover";
             DiscoverWithoutCapabilities, "discover-without-capabilities", MODERN, "omits capabilities from the server/discover result";
+            DiscoverVersionsMissing, "discover-versions-missing", MODERN, "omits supportedVersions from the server/discover result";
+            DiscoverVersionsString, "discover-versions-string", MODERN, "writes supportedVersions as a string";
+            DiscoverVersionsLatest, "discover-versions-latest", MODERN, "lists only \"latest\" in supportedVersions";
+            ListedVersionRejected, "listed-version-rejected", MODERN, "lists 2026-07-28 but rejects all other requests in it";
             DiscoverOmitsVersion, "discover-omits-version", MODERN, "omits 2026-07-28 from supportedVersions";
             MissingMetaServed, "missing-meta-served", MODERN, "accepts requests without _meta";
             MissingVersionServed, "missing-version-served", MODERN, "accepts requests without a protocol version";
@@ -44,6 +60,7 @@ macro_rules! lifecycle_faults {
             TtlNegative, "ttl-negative", MODERN, "returns \"ttlMs\": -1 in tools/list results";
             CacheScopeVaries, "cache-scope-varies", MODERN, "returns another cacheScope on every page after the first";
             NeedsDiscoverFirst, "needs-discover-first", MODERN, "rejects requests until server/discover has been called";
+            NotificationPinsEra, "notification-pins-era", MODERN, "serves 2025-11-25 after a notification without _meta";
             ListPerConnection, "list-per-connection", MODERN, "lists a different extra tool on each connection";
             ListOrderRandom, "list-order-random", MODERN, "reverses the order of tools in every other listing";
             InitializeErrorWithoutVersions, "initialize-error-without-versions", MODERN, "rejects initialize without naming a supported version";

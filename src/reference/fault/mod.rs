@@ -21,6 +21,9 @@ mod task;
 mod client_request;
 #[macro_use]
 mod stress;
+#[macro_use]
+mod variant;
+mod http;
 mod set;
 
 use std::fmt;
@@ -29,17 +32,18 @@ use std::sync::LazyLock;
 
 use thiserror::Error;
 
-use super::evaluation::EvaluationFault;
-use super::http::HttpFault;
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
+pub use http::HttpFault;
 pub use set::FaultSet;
 
 const EVERY: &[Revision] = Revision::ALL;
 const LEGACY: &[Revision] = &[V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];
 const HANDSHAKE: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];
 const FROM_2024_11_05: &[Revision] = &[V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
+/// Revisions in which a server cancels its own requests that time out.
+const HANDSHAKE_WITH_CANCELLED_TIMEOUTS: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25];
 const FROM_2025_03_26: &[Revision] = &[V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_06_18: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
 const FROM_2025_11_25: &[Revision] = &[V2025_11_25, V2026_07_28];
@@ -69,8 +73,6 @@ macro_rules! define_faults {
             $(#[doc = concat!("The server ", $description, ".")] $variant,)*
             /// A fault that only shows over HTTP.
             Http(HttpFault),
-            /// A fault that only a fuzzer can find.
-            Evaluation(EvaluationFault),
         }
 
         impl Fault {
@@ -79,7 +81,7 @@ macro_rules! define_faults {
             /// The kebab-case name, as `--fault` takes it.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* Self::Http(http) => http.name(), Self::Evaluation(evaluation) => evaluation.name() }
+                match self { $(Self::$variant => $name,)* Self::Http(http) => http.name(), }
             }
 
             /// What the server does wrong: a predicate whose subject is "the server".
@@ -88,7 +90,6 @@ macro_rules! define_faults {
                 match self {
                     $(Self::$variant => $description,)*
                     Self::Http(http) => http.description(),
-                    Self::Evaluation(evaluation) => evaluation.description(),
                 }
             }
 
@@ -98,7 +99,6 @@ macro_rules! define_faults {
                 match self {
                     $(Self::$variant => $revisions,)*
                     Self::Http(http) => http.revisions(),
-                    Self::Evaluation(_) => FROM_2025_06_18,
                 }
             }
         }
@@ -107,21 +107,16 @@ macro_rules! define_faults {
 
 base_faults! {
     lifecycle_faults tool_faults content_faults primitive_faults task_faults client_request_faults stress_faults
-    define_faults;
+    variant_faults define_faults;
 }
 
 impl Fault {
-    /// Every fault, in the order of the tables: those of all transports, HTTP faults, evaluation faults.
+    /// Every fault, in the order of the tables: those of all transports, then HTTP faults.
     #[must_use]
     pub fn all() -> &'static [Self] {
         static ALL: LazyLock<Vec<Fault>> = LazyLock::new(|| {
             let http = HttpFault::ALL.iter().copied().map(Fault::Http);
-            Fault::EVERY_TRANSPORT
-                .iter()
-                .copied()
-                .chain(http)
-                .chain(EvaluationFault::all().map(Fault::Evaluation))
-                .collect()
+            Fault::EVERY_TRANSPORT.iter().copied().chain(http).collect()
         });
         &ALL
     }
@@ -144,10 +139,10 @@ impl Fault {
         matches!(self, Self::Http(HttpFault::AuthScopeNoChallenge))
     }
 
-    /// Whether only a fuzzer can find the fault: no case of the suite triggers it.
+    /// Whether the fault only shows with a second user who sees neither tools nor resources.
     #[must_use]
-    pub const fn is_evaluation_fault(self) -> bool {
-        matches!(self, Self::Evaluation(_))
+    pub fn requires_guest(self) -> bool {
+        matches!(self, Self::Http(HttpFault::AuthHiddenToolServed | HttpFault::AuthHiddenResourceServed))
     }
 }
 
@@ -175,6 +170,15 @@ impl FromStr for Fault {
 }
 
 /// The error for a name that is not the name of a fault.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::reference::{Fault, UnknownFault};
+///
+/// let UnknownFault { name, nearest } = "image-data-ulr".parse::<Fault>().expect_err("it is misspelt");
+/// assert_eq!((name.as_str(), nearest), ("image-data-ulr", Some(Fault::ImageDataUrl)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no fault is named `{name}`{}", suggestion(*nearest))]
 pub struct UnknownFault {

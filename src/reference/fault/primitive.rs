@@ -7,10 +7,15 @@ macro_rules! primitive_faults {
         $next! { $($then)*; $($rows)*
             // resources
             ResourcesUndeclared, "resources-undeclared", FROM_2024_11_05, "serves resources without declaring the capability";
-            ResourcesListRejected, "resources-list-rejected", MODERN, "declares resources but answers resources/list with -32603";
+            ResourcesListRejected, "resources-list-rejected", FROM_2024_11_05, "declares resources but answers resources/list with -32603";
+            ResourcesListUnanswered, "resources-list-unanswered", FROM_2024_11_05, "never answers resources/list";
+            TemplatesUnanswered, "templates-unanswered", FROM_2024_11_05, "never answers resources/templates/list";
+            ReadsUnanswered, "reads-unanswered", FROM_2024_11_05, "never answers resources/read";
+            SubscribeUnanswered, "subscribe-unanswered", RESOURCE_SUBSCRIPTIONS, "never answers resources/subscribe";
             ResourceWithoutName, "resource-without-name", FROM_2024_11_05, "lists a resource without a name";
             ResourceRelativeUri, "resource-relative-uri", FROM_2024_11_05, "lists a resource with a relative uri";
             ResourceSchemeUnderscore, "resource-scheme-underscore", FROM_2025_06_18, "lists a resource whose URI scheme has an underscore";
+            ResourceHttpsReserved, "resource-https-reserved", FROM_2024_11_05, "lists an https:// resource on a host of the reserved domain .invalid";
             ResourceUriTwice, "resource-uri-twice", FROM_2024_11_05, "lists two resources with the same uri";
             ResourcePriorityTwo, "resource-priority-two", FROM_2024_11_05, "gives a listed resource the priority 2";
             TemplateWithoutName, "template-without-name", FROM_2024_11_05, "lists a resource template without a name";
@@ -20,11 +25,13 @@ macro_rules! primitive_faults {
             ReadBlobNotBase64, "read-blob-not-base64", FROM_2024_11_05, "returns a resource whose blob is not base64";
             ListedNotRead, "listed-not-read", FROM_2024_11_05, "rejects resources/read of the first resource that it lists";
             MissingResourceCode, "missing-resource-code", FROM_2024_11_05, "answers resources/read of an unknown uri with -32603";
+            DataUriServed, "data-uri-served", FROM_2024_11_05, "reads data: URIs that it does not list";
             MissingResourceEmpty, "missing-resource-empty", FROM_2024_11_05, "answers resources/read of an unknown uri with empty contents";
             ReadCrash, "read-crash", FROM_2024_11_05, "exits when the uri of resources/read is not a string";
             SubscribeNotEmpty, "subscribe-not-empty", RESOURCE_SUBSCRIPTIONS, "adds a member to the empty result of resources/subscribe";
             SubscribeUndeclared, "subscribe-undeclared", RESOURCE_SUBSCRIPTIONS, "accepts resources/subscribe without declaring subscribe";
             UpdateWithoutUri, "update-without-uri", RESOURCE_SUBSCRIPTIONS, "omits the uri from notifications/resources/updated";
+            UpdateAfterUnsubscribe, "update-after-unsubscribe", RESOURCE_SUBSCRIPTIONS, "reports updates of a resource after an unsubscription";
             UpdateUnsubscribed, "update-unsubscribed", HANDSHAKE, "reports updates of a resource without a subscription";
             ResourceCursorUnchecked, "resource-cursor-unchecked", FROM_2024_11_05, "accepts any cursor in the lists of resources and prompts";
             ResourceCacheScopeVaries, "resource-cache-scope-varies", MODERN, "returns another cacheScope on the second page of resources";
@@ -33,7 +40,9 @@ macro_rules! primitive_faults {
             ResourcesPerConnection, "resources-per-connection", MODERN, "lists a different extra resource on each connection";
             // prompts
             PromptsUndeclared, "prompts-undeclared", FROM_2024_11_05, "serves prompts without declaring the capability";
-            PromptsListRejected, "prompts-list-rejected", MODERN, "declares prompts but answers prompts/list with -32603";
+            PromptsListRejected, "prompts-list-rejected", FROM_2024_11_05, "declares prompts but answers prompts/list with -32603";
+            PromptsListUnanswered, "prompts-list-unanswered", FROM_2024_11_05, "never answers prompts/list";
+            PromptsUnanswered, "prompts-unanswered", FROM_2024_11_05, "never answers prompts/get";
             PromptWithoutName, "prompt-without-name", FROM_2024_11_05, "lists a prompt without a name";
             PromptNameTwice, "prompt-name-twice", FROM_2024_11_05, "lists two prompts with the same name";
             PromptArgumentRequiredString, "prompt-argument-required-string", FROM_2024_11_05, "writes required of a prompt argument as a string";
@@ -50,6 +59,8 @@ macro_rules! primitive_faults {
             PromptsPerConnection, "prompts-per-connection", MODERN, "lists a different extra prompt on each connection";
             // completion
             CompletionsUndeclared, "completions-undeclared", FROM_2025_06_18, "completes arguments without declaring the capability";
+            CompletionUnanswered, "completion-unanswered", FROM_2025_06_18, "never answers completion/complete";
+            CompletionNotFound, "completion-not-found", FROM_2025_06_18, "declares completions but does not know completion/complete";
             CompletionRejected, "completion-rejected", MODERN, "declares completions but answers completion/complete with -32601";
             CompletionValuesString, "completion-values-string", FROM_2025_06_18, "writes the values of a completion as a string";
             CompletionTooMany, "completion-too-many", FROM_2025_06_18, "returns 101 values in one completion";
@@ -59,6 +70,7 @@ macro_rules! primitive_faults {
             CompletionCrash, "completion-crash", FROM_2025_06_18, "exits on a completion value of more than 4,000 characters";
             // subscriptions
             ListenRejected, "listen-rejected", MODERN, "rejects subscriptions to notifications that it declared";
+            ListenUnacknowledged, "listen-unacknowledged", MODERN, "opens subscriptions without an acknowledgement";
             ListenOnlyOne, "listen-only-one", MODERN, "rejects a second subscription";
             ListenUnrequestedNotification, "listen-unrequested-notification", MODERN, "notifies subscribers of a list that they did not select";
             ListenWithoutSubscriptionId, "listen-without-subscription-id", MODERN, "omits the subscription id from notifications";

@@ -23,6 +23,10 @@ macro_rules! task_faults {
             TaskRevives, "task-revives", ONLY_2025_11_25, "returns the status working for a task that has ended";
             TaskCreatedAtInvalid, "task-created-at-invalid", ONLY_2025_11_25, "writes createdAt of a task as \"today at noon\"";
             TaskGetWithoutTtl, "task-get-without-ttl", ONLY_2025_11_25, "omits ttl from the tasks/get result";
+            TaskGetWithRelatedTask, "task-get-with-related-task", ONLY_2025_11_25, "adds related-task to the tasks/get result";
+            TaskStatusWithRelatedTask, "task-status-with-related-task", ONLY_2025_11_25, "adds related-task to notifications/tasks/status";
+            TaskDeletedOnEnd, "task-deleted-on-end", ONLY_2025_11_25, "deletes a task as soon as the client has seen it end";
+            TaskResultUnanswered, "task-result-unanswered", ONLY_2025_11_25, "never answers tasks/result";
             TaskResultEarly, "task-result-early", ONLY_2025_11_25, "answers tasks/result while the task is still working";
             TaskResultDiffers, "task-result-differs", ONLY_2025_11_25, "returns a different result for a task than for a plain call";
             TaskResultWithoutContent, "task-result-without-content", ONLY_2025_11_25, "omits content from the tasks/result result";

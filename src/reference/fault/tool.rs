@@ -10,8 +10,10 @@ macro_rules! tool_faults {
             ToolsCapabilityTrue, "tools-capability-true", EVERY, "declares the capability tools as true";
             ListChangedString, "list-changed-string", EVERY, "declares listChanged as a string";
             ListChangedUndeclared, "list-changed-undeclared", LEGACY, "sends list_changed without declaring listChanged";
+            ToolsListUnanswered, "tools-list-unanswered", EVERY, "never answers tools/list";
             ListRejected, "list-rejected", EVERY, "declares tools but answers tools/list with -32603";
             CallNotFound, "call-not-found", EVERY, "declares tools but answers tools/call with -32601";
+            ToolGoneAfterCall, "tool-gone-after-call", EVERY, "no longer knows a tool that was called before on the connection";
             ToolsOffServed, "tools-off-served", EVERY, "declares no tools, rejects tools/list, but accepts any call";
             ListChangedParamsArray, "list-changed-params-array", LEGACY, "writes the params of list_changed as an array";
             ListChangedSilent, "list-changed-silent", HANDSHAKE, "changes its lists without sending list_changed";
@@ -29,6 +31,7 @@ macro_rules! tool_faults {
             InvalidCursorServed, "invalid-cursor-served", FROM_2024_11_05, "answers a cursor that it never issued with the first page";
             InvalidCursorInternal, "invalid-cursor-internal", FROM_2024_11_05, "answers an invalid cursor with -32603";
             LongCursorCrash, "long-cursor-crash", FROM_2024_11_05, "exits on a cursor of more than 4,000 characters";
+            LongToolNameCrash, "long-tool-name-crash", EVERY, "exits when the tool name of a call has more than 255 characters";
             AlteredCursorServed, "altered-cursor-served", FROM_2024_11_05, "answers an altered cursor of its own with the first page";
             CursorNumberServed, "cursor-number-served", FROM_2024_11_05, "answers a cursor that is a number with the first page";
             CursorPerConnection, "cursor-per-connection", MODERN, "rejects cursors that it issued on another connection";
@@ -47,6 +50,8 @@ macro_rules! tool_faults {
             InputSchemaRequiredString, "input-schema-required-string", LEGACY, "lists a tool whose inputSchema has a string as required";
             InputSchemaInvalid, "input-schema-invalid", FROM_2025_11_25, "lists a tool whose inputSchema names the type \"strin\"";
             InputSchemaDraft4, "input-schema-draft4", FROM_2025_11_25, "lists a tool with draft 4 keywords and no $schema";
+            InputSchemaPatternInvalid, "input-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose inputSchema has an invalid pattern";
+            InputSchemaRefDangling, "input-schema-ref-dangling", FROM_2025_11_25, "lists a tool whose inputSchema refers to a missing definition";
             InputSchemaRemoteRef, "input-schema-remote-ref", MODERN, "lists a tool whose inputSchema refers to the network";
             OutputSchemaArrayRoot, "output-schema-array-root", STRUCTURED_OBJECTS, "lists a tool whose outputSchema has the type array";
             OutputSchemaInvalid, "output-schema-invalid", FROM_2025_11_25, "lists a tool whose outputSchema is not a valid JSON Schema";
@@ -71,6 +76,7 @@ macro_rules! tool_faults {
             ContentObject, "content-object", FROM_2024_11_05, "writes the content of the tool echo as one object";
             ToolResultMissing, "tool-result-missing", ONLY_2024_10_07, "answers tools/call with content instead of toolResult";
             IsErrorString, "is-error-string", FROM_2024_11_05, "writes isError as a string";
+            CallsUnanswered, "calls-unanswered", EVERY, "never answers tools/call";
             ValidCallError, "valid-call-error", EVERY, "answers a valid call of the tool weather with a protocol error";
             ArgumentsRequired, "arguments-required", EVERY, "rejects tools/call without arguments";
             UnknownToolIsError, "unknown-tool-is-error", EVERY, "answers unknown tools with a failed tool result";

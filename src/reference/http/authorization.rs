@@ -1,7 +1,8 @@
 //! The server with authorization: an OAuth protected resource, as a client sees it.
 //!
 //! Tokens are opaque strings. The configured token is valid; with the suffix `-narrow` its scope does not include
-//! calls. Every other token is invalid, like an expired one.
+//! calls. With the suffix `-second` it belongs to another user, with `-guest` to one who sees neither tools nor resources,
+//! and with `-foreign` it is for another server. Every other token is invalid, like an expired one.
 //!
 //! Sources: `basic/authorization` of 2025-03-26 to 2025-11-25, `basic/authorization/*` of 2026-07-28, RFC 9728.
 
@@ -10,10 +11,11 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, WWW_AUTHENTICAT
 use hyper::{Method, Request, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::HttpFault;
 use super::injection::has;
 use super::response::{HttpResponse, empty, full, text_error};
 use crate::reference::fault::FaultSet;
+use crate::reference::fault::HttpFault;
+use crate::reference::user::User;
 
 /// The supported scopes.
 const SCOPES: &str = "mcp:list mcp:call";
@@ -61,8 +63,13 @@ impl ProtectedResource {
         };
         match access {
             Access::Full | Access::Narrow => None,
+            Access::Malformed | Access::Invalid if has(faults, HttpFault::AuthOwnScheme) => {
+                Some(text_error(StatusCode::FORBIDDEN, "the token is wrong"))
+            }
             Access::Missing if has(faults, HttpFault::AuthForbidden) => {
-                Some(text_error(StatusCode::FORBIDDEN, "a token is required"))
+                let mut response = unauthorized(faults);
+                *response.status_mut() = StatusCode::FORBIDDEN;
+                Some(response)
             }
             Access::Missing if has(faults, HttpFault::AuthToolsLeaked) => {
                 let tools = json!({ "jsonrpc": "2.0", "id": null, "result": { "tools": [
@@ -71,7 +78,7 @@ impl ProtectedResource {
                 let response = full(StatusCode::UNAUTHORIZED, "application/json", tools.to_string());
                 Some(with_challenge(response, &base, None, faults))
             }
-            Access::Missing => Some(with_challenge(empty(StatusCode::UNAUTHORIZED), &base, None, faults)),
+            Access::Missing => Some(with_challenge(unauthorized(faults), &base, None, faults)),
             Access::Malformed if has(faults, HttpFault::AuthMalformed500) => {
                 Some(text_error(StatusCode::INTERNAL_SERVER_ERROR, "the header is unreadable"))
             }
@@ -79,9 +86,7 @@ impl ProtectedResource {
                 let response = text_error(StatusCode::BAD_REQUEST, "the Authorization header has no token");
                 Some(with_challenge(response, &base, Some("invalid_request"), faults))
             }
-            Access::Invalid => {
-                Some(with_challenge(empty(StatusCode::UNAUTHORIZED), &base, Some("invalid_token"), faults))
-            }
+            Access::Invalid => Some(with_challenge(unauthorized(faults), &base, Some("invalid_token"), faults)),
         }
     }
 
@@ -96,6 +101,17 @@ impl ProtectedResource {
             return Some(response);
         }
         Some(with_challenge(response, &base_of(headers), Some("insufficient_scope"), faults))
+    }
+
+    /// The user of a request that may pass.
+    pub(super) fn user(&self, headers: &HeaderMap) -> User {
+        let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+        let token = header.and_then(|header| header.split_once(' ')).map_or("", |(_, token)| token.trim());
+        match token.strip_prefix(self.token.as_str()) {
+            Some("-second") => User::Second,
+            Some("-guest") => User::Guest,
+            _ => User::Owner,
+        }
     }
 
     fn access(&self, headers: &HeaderMap, faults: &FaultSet) -> Access {
@@ -113,8 +129,31 @@ impl ProtectedResource {
         {
             return Access::Full;
         }
-        if token.strip_suffix("-narrow") == Some(&self.token) { Access::Narrow } else { Access::Invalid }
+        match token.strip_prefix(self.token.as_str()) {
+            Some("-narrow") => Access::Narrow,
+            Some("-second" | "-guest") => Access::Full,
+            Some("-foreign") if has(faults, HttpFault::AuthForeignAudience) => Access::Full,
+            _ => Access::Invalid,
+        }
     }
+}
+
+/// The response with status 401, whose body is for humans or for other clients.
+fn unauthorized(faults: &FaultSet) -> HttpResponse {
+    let rpc_error =
+        |id: Value| json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32_001, "message": "no token" } });
+    let (kind, body) = if has(faults, HttpFault::AuthErrorBody) {
+        ("application/json", rpc_error(Value::Null).to_string())
+    } else if has(faults, HttpFault::AuthErrorWithId) {
+        ("application/json", rpc_error(json!(1)).to_string())
+    } else if has(faults, HttpFault::AuthOAuthBody) {
+        ("application/json", json!({ "error": "invalid_token", "error_description": "no token" }).to_string())
+    } else if has(faults, HttpFault::AuthPageBody) {
+        ("text/html", "<!DOCTYPE html><title>Sign in</title>".to_owned())
+    } else {
+        return empty(StatusCode::UNAUTHORIZED);
+    };
+    full(StatusCode::UNAUTHORIZED, kind, body)
 }
 
 /// The base URL of the server as the client wrote it.
@@ -126,6 +165,10 @@ fn base_of(headers: &HeaderMap) -> String {
 /// Adds a challenge to a response.
 fn with_challenge(mut response: HttpResponse, base: &str, error: Option<&str>, faults: &FaultSet) -> HttpResponse {
     if has(faults, HttpFault::AuthNoChallenge) {
+        return response;
+    }
+    if has(faults, HttpFault::AuthOwnScheme) || has(faults, HttpFault::AuthBareChallenge) {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     }
     let mut parameters = Vec::new();
@@ -151,20 +194,26 @@ fn with_challenge(mut response: HttpResponse, base: &str, error: Option<&str>, f
 
 /// Whether challenges omit the URL of the resource metadata.
 fn omits_metadata_url(faults: &FaultSet) -> bool {
-    [HttpFault::AuthNoMetadata, HttpFault::AuthNoEndpoints, HttpFault::AuthPathOnly, HttpFault::AuthDefaults]
+    [HttpFault::AuthNoMetadata, HttpFault::AuthNoEndpoints, HttpFault::AuthDefaults]
         .into_iter()
         .any(|fault| has(faults, fault))
+        || has_metadata_at_path_only(faults)
+}
+
+/// Whether the only resource metadata is at the path-specific well-known URI.
+fn has_metadata_at_path_only(faults: &FaultSet) -> bool {
+    has(faults, HttpFault::AuthPathOnly) || has(faults, HttpFault::AuthBareChallenge)
 }
 
 /// The response to a request that needs no token: the metadata of the resource and of its authorization server,
 /// and the OAuth endpoints, which never grant a token.
 fn public(method: &Method, path: &str, base: &str, faults: &FaultSet) -> Option<HttpResponse> {
-    let no_challenge = has(faults, HttpFault::AuthNoChallenge);
+    let no_challenge = has(faults, HttpFault::AuthNoChallenge) || has(faults, HttpFault::AuthOwnScheme);
     let none = || Some(text_error(StatusCode::NOT_FOUND, "not found"));
     match (method, path) {
         (&Method::GET, "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp") => {
             let at_path = path.ends_with("/mcp");
-            if no_challenge || omits_metadata_url(faults) && !(at_path && has(faults, HttpFault::AuthPathOnly)) {
+            if no_challenge || omits_metadata_url(faults) && !(at_path && has_metadata_at_path_only(faults)) {
                 return none();
             }
             let mut document = json!({

@@ -14,22 +14,22 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::fault::HttpFault::{
-    self, BufferingHeaderMissing, DisconnectBreaksServer, GetEnded400, GetJson, GetNotFound, GetSessionMissing404,
-    HeaderNameCase, InvalidCharactersServed, JsonAsText, JsonTwice, MethodCaseFolded, MethodHeaderNotRequired,
-    MethodHeaderUnchecked, MismatchCode, MismatchStatus, MissingCapability200, MissingMeta200, ModernDeleteServed,
-    ModernGetStream, ModernLastEventId, ModernSessionChecked, ModernSessionEchoed, ModernSessionIssued,
-    NameSentinelRejected, NameSentinelUnchecked, Notification200, NotificationBody, Origin400, OriginUnchecked,
-    ParamExpected, ParamIntegersAsStrings, ParamNotRequired, ParamSentinelRejected, ParamUnchecked,
-    PromptHeaderNotRequired, PromptHeaderUnchecked, RedirectsPost, Rejected200, ResourceHeaderNotRequired,
-    ResourceHeaderUnchecked, Response200, ResponseBody, SessionIdFromTitle, SessionIdReused, SessionIdSequential,
-    SessionIdSpace, SessionMissing422, SessionUnknown400, Sessionless, SseOriginUnchecked, SsePostFails,
-    SsePostOriginUnchecked, ToolHeaderNotRequired, ToolHeaderUnchecked, UnknownMethod200, UnknownMethodPlain,
-    UnsupportedVersion200, VersionGarbageServed, VersionHeaderRejected, VersionHeaderRequired, VersionMismatchServed,
-    VersionMissingServed, VersionUnknownServed,
-};
 use super::response::{HttpResponse, empty, full, text_error};
 use super::validation;
+use crate::reference::fault::HttpFault::{
+    self, BufferingHeaderMissing, DisconnectBreaksServer, GetEnded400, GetJson, GetNotFound, GetSessionMissing404,
+    HeaderNameCase, HostUnchecked, InvalidCharactersServed, JsonAsText, JsonTwice, MethodCaseFolded,
+    MethodHeaderNotRequired, MethodHeaderUnchecked, MismatchCode, MismatchStatus, MissingCapability200, MissingMeta200,
+    ModernDeleteServed, ModernGetStream, ModernLastEventId, ModernSessionChecked, ModernSessionEchoed,
+    ModernSessionIssued, NameSentinelRejected, NameSentinelUnchecked, Notification200, NotificationBody, Origin400,
+    OriginMatchesHost, OriginUnchecked, ParamBase64Unchecked, ParamExpected, ParamIntegersAsStrings, ParamNotRequired,
+    ParamSentinelRejected, ParamUnchecked, PromptHeaderNotRequired, PromptHeaderUnchecked, RedirectsPost, Rejected200,
+    ResourceHeaderNotRequired, ResourceHeaderUnchecked, Response200, ResponseBody, SessionIdFromTitle, SessionIdReused,
+    SessionIdSequential, SessionIdSpace, SessionMissing422, SessionUnknown400, Sessionless, SseOriginUnchecked,
+    SsePostFails, SsePostOriginUnchecked, TaskHeaderUnchecked, ToolHeaderNotRequired, ToolHeaderUnchecked,
+    UnknownMethod200, UnknownMethodPlain, UnknownNotification400, UnsupportedVersion200, VersionGarbageServed,
+    VersionHeaderRejected, VersionHeaderRequired, VersionMismatchServed, VersionMissingServed, VersionUnknownServed,
+};
 use crate::reference::fault::{Fault, FaultSet};
 
 /// Whether the fault is enabled.
@@ -85,6 +85,15 @@ pub(super) fn inject_into_request(
     if unchecked {
         headers.remove("origin");
     }
+    let host = header_str(headers, "host").to_owned();
+    let of_host = header_str(headers, "origin").split_once("://").is_some_and(|(_, authority)| authority == host);
+    if has(faults, OriginMatchesHost) && of_host {
+        headers.remove("origin");
+        headers.remove("host");
+    }
+    if has(faults, HostUnchecked) && !headers.contains_key("origin") {
+        headers.remove("host");
+    }
     if title_case && has(faults, HeaderNameCase) {
         headers.remove("mcp-method");
         headers.remove("mcp-name");
@@ -133,6 +142,7 @@ fn inject_into_stateless_post(headers: &mut HeaderMap, message: &Value, faults: 
     let (not_required, unchecked) = match method {
         "prompts/get" => (PromptHeaderNotRequired, PromptHeaderUnchecked),
         "resources/read" => (ResourceHeaderNotRequired, ResourceHeaderUnchecked),
+        _ if method.starts_with("tasks/") => (ToolHeaderNotRequired, TaskHeaderUnchecked),
         _ => (ToolHeaderNotRequired, ToolHeaderUnchecked),
     };
     let name = validation::name_of(message).unwrap_or_default().to_owned();
@@ -160,7 +170,9 @@ fn inject_into_stateless_post(headers: &mut HeaderMap, message: &Value, faults: 
                     && value.is_number()
                     && validation::header_text(&value).as_deref() != Some(received)
         });
-        let due = if received.is_some() { has(faults, ParamUnchecked) } else { has(faults, ParamNotRequired) };
+        let is_malformed = received.as_deref().is_some_and(|text| text.starts_with("=?base64?") && text.contains('*'));
+        let ignored = has(faults, ParamUnchecked) || is_malformed && has(faults, ParamBase64Unchecked);
+        let due = if received.is_some() { ignored } else { has(faults, ParamNotRequired) };
         if garbled {
             headers.insert(header, HeaderValue::from_static("garbled"));
         } else if due {
@@ -170,6 +182,19 @@ fn inject_into_stateless_post(headers: &mut HeaderMap, message: &Value, faults: 
             );
         }
     }
+}
+
+/// The notifications that the server knows.
+const KNOWN_NOTIFICATIONS: [&str; 4] = [
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+];
+
+/// The error without an id by which the server refuses a notification.
+fn unknown_notification() -> String {
+    json!({"jsonrpc": "2.0", "error": {"code": -32_601, "message": "Unknown notification"}}).to_string()
 }
 
 /// The request that a response answers.
@@ -185,6 +210,20 @@ pub(super) struct RequestInfo<'a> {
 impl RequestInfo<'_> {
     fn is_notification(&self) -> bool {
         self.message.is_some_and(|message| message.get("method").is_some() && message.get("id").is_none())
+    }
+
+    /// Whether the message is a notification that the server does not know, or an array of them.
+    fn has_unknown_notification(&self) -> bool {
+        let is_unknown = |message: &Value| {
+            let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+            // All requests of the client have ids that are numbers, except those that a case makes.
+            let of_no_request = message.pointer("/params/requestId").is_some_and(Value::is_string);
+            message.get("id").is_none() && (!KNOWN_NOTIFICATIONS.contains(&method) || of_no_request)
+        };
+        match self.message {
+            Some(Value::Array(messages)) => messages.iter().all(is_unknown),
+            message => message.is_some_and(is_unknown),
+        }
     }
 
     fn is_response(&self) -> bool {
@@ -301,6 +340,9 @@ fn inject_into_post_status(
             || accepted && request_info.is_response() && on(ResponseBody) =>
         {
             return full(StatusCode::ACCEPTED, "application/json", "{}");
+        }
+        StatusCode::ACCEPTED if request_info.has_unknown_notification() && on(UnknownNotification400) => {
+            return full(StatusCode::BAD_REQUEST, "application/json", unknown_notification());
         }
         StatusCode::ACCEPTED if request_info.is_notification() && on(Notification200) => StatusCode::OK,
         StatusCode::ACCEPTED if request_info.is_response() && on(Response200) => StatusCode::OK,

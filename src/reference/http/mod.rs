@@ -4,12 +4,12 @@
 //! statuses and headers.
 
 mod authorization;
-mod fault;
 mod injection;
 mod response;
 mod session;
 mod stream_injection;
 mod validation;
+mod variant;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -35,10 +35,11 @@ use injection::{
 use response::{HttpResponse, empty, rpc_error, text_error};
 use session::{Post, Session};
 
-pub use fault::HttpFault;
-
-use super::fault::FaultSet;
+use super::fault::{FaultSet, HttpFault};
+use super::interception::{self, InterceptorFactory};
+use super::latency::latency_of;
 use super::message::{INVALID_REQUEST, PARSE_ERROR};
+use super::user::User;
 
 /// The maximum size of a message.
 const MAX_MESSAGE_BYTES: usize = 8 << 20;
@@ -49,9 +50,10 @@ const MAX_SESSIONS: usize = 4_096;
 /// The state that all HTTP connections share.
 struct Server {
     faults: Arc<FaultSet>,
+    interceptors: InterceptorFactory,
     sessions: Mutex<HashMap<String, Session>>,
-    /// The session of all stateless requests.
-    stateless: Session,
+    /// The session of all stateless requests of each user, once there was one.
+    stateless: Mutex<HashMap<&'static str, Session>>,
     /// The streams of `subscriptions/listen`, each a session of its own that observes the calls of others.
     listeners: Mutex<Vec<Session>>,
     ended: Arc<Notify>,
@@ -61,12 +63,18 @@ struct Server {
     broken: Arc<AtomicBool>,
 }
 
+/// Whether a fault makes the server listen at every address of the machine. The caller opens the listener.
+#[must_use]
+pub fn binds_every_address(faults: &FaultSet) -> bool {
+    has(faults, HttpFault::BindsEveryAddress)
+}
+
 /// Serves HTTP on a listener until a fault ends the server.
 ///
 /// # Errors
 /// When a connection cannot be accepted.
 pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Result<()> {
-    serve_all(listener, faults, None).await
+    serve_all(listener, faults, Arc::new(interception::none), None).await
 }
 
 /// Like [`serve_http`], as an OAuth protected resource that accepts this token.
@@ -74,14 +82,32 @@ pub async fn serve_http(listener: TcpListener, faults: Arc<FaultSet>) -> io::Res
 /// # Errors
 /// When a connection cannot be accepted.
 pub async fn serve_http_protected(listener: TcpListener, faults: Arc<FaultSet>, token: String) -> io::Result<()> {
-    serve_all(listener, faults, Some(ProtectedResource::new(token))).await
+    serve_all(listener, faults, Arc::new(interception::none), Some(ProtectedResource::new(token))).await
 }
 
-async fn serve_all(listener: TcpListener, faults: Arc<FaultSet>, guard: Option<ProtectedResource>) -> io::Result<()> {
+/// Like [`serve_http`], with an interceptor for each session.
+///
+/// # Errors
+/// When a connection cannot be accepted.
+pub async fn serve_http_intercepted(
+    listener: TcpListener,
+    faults: Arc<FaultSet>,
+    interceptors: InterceptorFactory,
+) -> io::Result<()> {
+    serve_all(listener, faults, interceptors, None).await
+}
+
+async fn serve_all(
+    listener: TcpListener,
+    faults: Arc<FaultSet>,
+    interceptors: InterceptorFactory,
+    guard: Option<ProtectedResource>,
+) -> io::Result<()> {
     let ended = Arc::new(Notify::new());
     let server = Arc::new(Server {
-        stateless: Session::open(Arc::clone(&faults), Arc::clone(&ended), false),
+        stateless: Mutex::default(),
         faults,
+        interceptors,
         sessions: Mutex::default(),
         listeners: Mutex::default(),
         ended: Arc::clone(&ended),
@@ -135,6 +161,22 @@ impl Server {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A session of a user; with `streams`, all its messages go to its only stream.
+    fn new_session(&self, user: User, streams: bool) -> Session {
+        Session::open(Arc::clone(&self.faults), (self.interceptors)(), Arc::clone(&self.ended), (user, streams))
+    }
+
+    /// The user who makes a request.
+    fn user(&self, headers: &HeaderMap) -> User {
+        self.guard.as_ref().map_or(User::Anybody, |guard| guard.user(headers))
+    }
+
+    /// The session of all stateless requests of a user.
+    fn stateless_session(&self, user: User) -> Session {
+        let mut sessions = self.stateless.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.entry(user.prefix()).or_insert_with(|| self.new_session(user, false)).clone()
+    }
+
     /// The subscription streams that are still open.
     fn open_subscriptions(&self) -> MutexGuard<'_, Vec<Session>> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +184,14 @@ impl Server {
         listeners
     }
 
-    async fn respond(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {
+    async fn respond(&self, request: Request<Incoming>, title_case: bool) -> HttpResponse {
+        if let Some(rejection) = variant::reject_encoding(request.headers(), &self.faults) {
+            return rejection;
+        }
+        variant::respell_media_type(self.serve(request, title_case).await, &self.faults)
+    }
+
+    async fn serve(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         inject_into_request(request.headers_mut(), &path, &method, title_case, &self.faults);
         let headers = request.headers().clone();
@@ -189,6 +238,8 @@ impl Server {
         let stateless = validation::is_stateless(&parts.headers, &message);
         inject_into_post(&mut parts.headers, &message, stateless, &self.faults);
         let response = self.post_message(&parts.headers, body, message.clone(), stateless).await;
+        // Only the answer is late: what it was asked to do is done at once, so that a cancellation does not overtake it.
+        tokio::time::sleep(latency_of(&message, &self.faults)).await;
         let (method, headers) = (&Method::POST, &parts.headers);
         let request_info = RequestInfo { method, path: "/mcp", headers, message: Some(&message), stateless };
         inject_into_response(response, &request_info, &self.broken, &self.faults).await
@@ -196,17 +247,21 @@ impl Server {
 
     async fn post_message(&self, headers: &HeaderMap, body: Bytes, message: Value, stateless: bool) -> HttpResponse {
         if stateless {
+            let is_call = message.get("method").is_some_and(|method| method == "tools/call");
+            if is_call && !headers.contains_key("mcp-name") && has(&self.faults, HttpFault::NameHeaderRequired) {
+                return validation::mismatch(&message, "the Mcp-Name header is missing");
+            }
             if let Some(rejection) = validation::stateless(headers, &message) {
                 return rejection;
             }
-            return self.post_stateless(body, message).await;
+            return self.post_stateless(self.user(headers), body, message).await;
         }
         let session = self.session_named(headers);
         if let Some(rejection) = validation::version(headers) {
             return rejection;
         }
         if message.get("method").is_some_and(|method| method == "initialize") {
-            return self.open(body, message).await;
+            return self.open(self.user(headers), body, message).await;
         }
         let Some(name) = session else {
             return rpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, "the Mcp-Session-Id header is missing");
@@ -214,12 +269,33 @@ impl Server {
         let Some(session) = self.sessions().get(&name).cloned() else {
             return rpc_error(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
         };
+        if has(&self.faults, HttpFault::AuthTasksShared)
+            && self.user(headers) == User::Second
+            && message.get("method").is_some_and(|method| method == "tasks/get")
+            && let Some(response) = self.task_of_anybody(&body, &message).await
+        {
+            return response;
+        }
         session.post(Post { line: body, message, stateless: false }).await
     }
 
+    /// The first response with a result from the sessions of any user.
+    async fn task_of_anybody(&self, line: &Bytes, message: &Value) -> Option<HttpResponse> {
+        let sessions: Vec<Session> = self.sessions().values().cloned().collect();
+        for session in sessions {
+            let post = Post { line: line.clone(), message: message.clone(), stateless: false };
+            let (parts, body) = session.post(post).await.into_parts();
+            let body = body.collect().await.ok()?.to_bytes();
+            if String::from_utf8_lossy(&body).contains("\"result\"") {
+                return Some(HttpResponse::from_parts(parts, http_body_util::Full::new(body).boxed()));
+            }
+        }
+        None
+    }
+
     /// Opens a session, and adds its id to the response unless that is an error.
-    async fn open(&self, body: Bytes, message: Value) -> HttpResponse {
-        let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
+    async fn open(&self, user: User, body: Bytes, message: Value) -> HttpResponse {
+        let session = self.new_session(user, false);
         let title = message.pointer("/params/clientInfo/title").and_then(Value::as_str).map(str::to_owned);
         let version = message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned);
         let mut response = session.post(Post { line: body, message, stateless: false }).await;
@@ -235,7 +311,7 @@ impl Server {
         response
             .headers_mut()
             .extend(name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)));
-        sessions.insert(name, session);
+        sessions.insert(format!("{}{name}", user.prefix()), session);
         drop(sessions);
         response
     }
@@ -247,19 +323,20 @@ impl Server {
         if is_sessionless(&self.faults) {
             return Some(text("mcp-protocol-version").unwrap_or_else(|| "2025-03-26".to_owned()));
         }
-        text("mcp-session-id")
+        // The session of another user is as good as none.
+        text("mcp-session-id").map(|id| format!("{}{id}", self.user(headers).prefix()))
     }
 
-    async fn post_stateless(&self, line: Bytes, message: Value) -> HttpResponse {
+    async fn post_stateless(&self, user: User, line: Bytes, message: Value) -> HttpResponse {
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
         if method == "subscriptions/listen" {
-            let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), false);
+            let session = self.new_session(user, false);
             self.open_subscriptions().push(session.clone());
             return session.post(Post { line, message, stateless: true }).await;
         }
         let calls = method == "tools/call";
         let post = Post { line: line.clone(), message, stateless: true };
-        let response = self.stateless.post(post).await;
+        let response = self.stateless_session(user).post(post).await;
         if calls {
             // Subscribers are notified of what a call changes.
             let listeners = self.open_subscriptions().clone();
@@ -313,7 +390,7 @@ impl Server {
 
     /// Opens the stream of the HTTP+SSE transport, whose first event is the endpoint.
     async fn open_stream(&self, headers: &HeaderMap) -> HttpResponse {
-        let session = Session::open(Arc::clone(&self.faults), Arc::clone(&self.ended), true);
+        let session = self.new_session(self.user(headers), true);
         let takes_json =
             headers.get("accept").and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("json"));
         let shared = takes_json && has(&self.faults, HttpFault::SseEndpointShared);

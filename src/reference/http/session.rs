@@ -11,16 +11,19 @@ use hyper::body::Bytes;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::fault::HttpFault::{
-    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRejected, SseEndpointSecond, SseReplyInPost,
-    SseSessionOutlivesStream, StreamStaysOpen,
-};
 use super::injection::has;
 use super::response::{HttpResponse, empty, full, stream, text_error};
 use super::{stream_injection, validation};
-use crate::reference::connection::{Connection, Output};
+use crate::reference::connection::Connection;
+use crate::reference::connection_state::Output;
 use crate::reference::fault::FaultSet;
+use crate::reference::fault::HttpFault::{
+    ListenEnds, PrimingMissing, ReplayCrosses, ResumeRejected, SseEndpointSecond, SseReplyInPost,
+    SseSessionOutlivesStream, StreamStaysOpen,
+};
+use crate::reference::interception::Interceptor;
 use crate::reference::revision::Revision;
+use crate::reference::user::User;
 
 /// How long a response is delayed for a concurrent request, if a fault confuses the two.
 const RESPONSE_HOLD_TIMEOUT: Duration = Duration::from_millis(60);
@@ -58,10 +61,15 @@ pub(super) struct Session {
 const SERVER_EXIT_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(300);
 
 impl Session {
-    /// Opens a session. With `streams`, all messages go to its only stream.
-    pub(super) fn open(faults: Arc<FaultSet>, ended: Arc<Notify>, streams: bool) -> Self {
+    /// Opens a session of a user. With `streams`, all messages go to its only stream.
+    pub(super) fn open(
+        faults: Arc<FaultSet>,
+        interceptor: Box<dyn Interceptor>,
+        ended: Arc<Notify>,
+        (user, streams): (User, bool),
+    ) -> Self {
         let (commands, receiver) = mpsc::channel(STREAM_BUFFER_EVENTS);
-        tokio::spawn(run(faults, ended, streams, receiver));
+        tokio::spawn(run(faults, interceptor, ended, (user, streams), receiver));
         Self { commands }
     }
 
@@ -133,8 +141,15 @@ struct SessionState {
     faults: Arc<FaultSet>,
 }
 
-async fn run(faults: Arc<FaultSet>, ended: Arc<Notify>, single_stream: bool, mut commands: mpsc::Receiver<Command>) {
-    let mut connection = Connection::new(&faults);
+async fn run(
+    faults: Arc<FaultSet>,
+    interceptor: Box<dyn Interceptor>,
+    ended: Arc<Notify>,
+    (user, single_stream): (User, bool),
+    mut commands: mpsc::Receiver<Command>,
+) {
+    let mut connection = Connection::new(&faults, interceptor);
+    connection.state.user = user;
     let mut state = SessionState {
         streams: Vec::new(),
         single_stream,
@@ -247,16 +262,7 @@ impl SessionState {
     async fn response_to_post(&mut self, post: &Post, outputs: Vec<Output>) -> HttpResponse {
         let written = lines(outputs);
         if self.single_stream {
-            let is_connected = self.streams.iter().any(|stream| !stream.sender.is_closed());
-            if !is_connected && !has(&self.faults, SseSessionOutlivesStream) {
-                return text_error(StatusCode::NOT_FOUND, "the stream of the session was closed");
-            }
-            let replies_in_post = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
-            if let ([line], true) = (written.as_slice(), replies_in_post) {
-                return full(StatusCode::OK, "application/json", line.clone());
-            }
-            self.send_to_streams(written).await;
-            return full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted");
+            return self.accept_for_stream(post, written).await;
         }
         let is_request = |message: &Value| message.get("method").is_some() && message.get("id").is_some();
         let first = match &post.message {
@@ -300,54 +306,75 @@ impl SessionState {
                 self.send_to_streams(written[1..].to_vec()).await;
                 full(status_of(&line, post), "application/json", line)
             }
-            _ => {
-                let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
-                self.opened = next_stream();
-                let faults = Arc::clone(&self.faults);
-                let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
-                let has_event_ids = self.has_event_ids;
-                let response_end = at.map_or(written.len(), |at| at + 1);
-                let (now, later) = written.split_at(response_end);
-                let (for_own_stream, for_other_streams) =
-                    stream_injection::distribute(now.to_vec(), &post.message, post.stateless, &self.faults);
-                if has_event_ids {
-                    let events = for_own_stream.iter().enumerate();
-                    self.store_events(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
-                }
-                // A stream without its response stays open, since nothing could be resumed yet.
-                let closing_event =
-                    at.and_then(|_| stream_injection::early_close_event(&post.message, has_event_ids, &self.faults));
-                if let Some(closing_event) = closing_event {
-                    prime(&mut own, has_event_ids).await;
-                    let _gone = own.sender.send(Bytes::from_static(closing_event)).await;
-                } else if at.is_some() {
-                    let stays_open = has(&self.faults, StreamStaysOpen);
-                    // The stream ends with the response; long output is written while the client reads.
-                    tokio::spawn(async move {
-                        prime(&mut own, has_event_ids).await;
-                        for line in for_own_stream {
-                            if !write(&mut own, has_event_ids, line).await {
-                                return;
-                            }
-                        }
-                        if stays_open {
-                            tokio::time::sleep(OPEN_STREAM_DURATION).await;
-                        }
-                    });
-                } else {
-                    prime(&mut own, has_event_ids).await;
-                    for line in for_own_stream {
-                        write(&mut own, has_event_ids, line).await;
+            _ => self.own_stream(post, id, written, at).await,
+        }
+    }
+
+    /// The response to a POST of the HTTP+SSE transport: what it leads to goes to the stream.
+    async fn accept_for_stream(&mut self, post: &Post, written: Vec<Bytes>) -> HttpResponse {
+        let is_connected = self.streams.iter().any(|stream| !stream.sender.is_closed());
+        if !is_connected && !has(&self.faults, SseSessionOutlivesStream) {
+            return text_error(StatusCode::NOT_FOUND, "the stream of the session was closed");
+        }
+        let replies_in_post = has(&self.faults, SseReplyInPost) && post.message["method"] == "ping";
+        if let ([line], true) = (written.as_slice(), replies_in_post) {
+            return full(StatusCode::OK, "application/json", line.clone());
+        }
+        self.send_to_streams(written).await;
+        full(StatusCode::ACCEPTED, "text/plain; charset=utf-8", "Accepted")
+    }
+
+    /// A stream for the messages that answer a request; `at` is the position of the response among what was written.
+    async fn own_stream(&mut self, post: &Post, id: Value, written: Vec<Bytes>, at: Option<usize>) -> HttpResponse {
+        let (sender, body) = mpsc::channel(STREAM_BUFFER_EVENTS);
+        self.opened = next_stream();
+        let faults = Arc::clone(&self.faults);
+        let mut own = Stream { id: Some(id), sender, number: self.opened, events: 0, faults };
+        let has_event_ids = self.has_event_ids;
+        let response_end = at.map_or(written.len(), |at| at + 1);
+        let (now, later) = written.split_at(response_end);
+        let (for_own_stream, for_other_streams) =
+            stream_injection::distribute(now.to_vec(), &post.message, post.stateless, &self.faults);
+        if has_event_ids {
+            let events = for_own_stream.iter().enumerate();
+            self.store_events(events.map(|(at, line)| (own.number, at + 1, line.clone())).collect());
+        }
+        // A stream without its response stays open, since nothing could be resumed yet.
+        let closing_event =
+            at.and_then(|_| stream_injection::early_close_event(&post.message, has_event_ids, &self.faults));
+        if let Some(closing_event) = closing_event {
+            prime(&mut own, has_event_ids).await;
+            let _gone = own.sender.send(Bytes::from_static(closing_event)).await;
+        } else if at.is_some() {
+            let stays_open = has(&self.faults, StreamStaysOpen);
+            let unfinished = stream_injection::unfinished_event(&post.message, &self.faults);
+            // The stream ends with the response; long output is written while the client reads.
+            tokio::spawn(async move {
+                prime(&mut own, has_event_ids).await;
+                for line in for_own_stream {
+                    if !write(&mut own, has_event_ids, line).await {
+                        return;
                     }
-                    if !has(&self.faults, ListenEnds) {
-                        self.streams.push(own);
-                    }
                 }
-                self.send_to_streams(for_other_streams).await;
-                self.send_to_streams(later.to_vec()).await;
-                stream(body)
+                if let Some(unfinished) = unfinished {
+                    let _gone = own.sender.send(unfinished).await;
+                }
+                if stays_open {
+                    tokio::time::sleep(OPEN_STREAM_DURATION).await;
+                }
+            });
+        } else {
+            prime(&mut own, has_event_ids).await;
+            for line in for_own_stream {
+                write(&mut own, has_event_ids, line).await;
+            }
+            if !has(&self.faults, ListenEnds) {
+                self.streams.push(own);
             }
         }
+        self.send_to_streams(for_other_streams).await;
+        self.send_to_streams(later.to_vec()).await;
+        stream(body)
     }
 
     fn store_events(&mut self, sent: Vec<(usize, usize, Bytes)>) {
@@ -446,8 +473,7 @@ async fn write(stream: &mut Stream, has_event_ids: bool, line: Bytes) -> bool {
         let id = stream_injection::event_id(stream.number, stream.events, &stream.faults);
         text.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
-    text.extend_from_slice(b"data: ");
-    text.extend_from_slice(&line);
+    text.extend_from_slice(&stream_injection::data_field(&line, &stream.faults));
     text.extend_from_slice(b"\n\n");
     stream.sender.send(Bytes::from(text)).await.is_ok()
 }

@@ -3,13 +3,13 @@
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use super::fault::HttpFault::{
-    Broadcast, ChangesOnStream, DisconnectCancels, EventIdsRepeat, ForeignProgress, ListenAsJson, Polls,
-    PollsWithoutRetry, ProgressOnGet, ResponseOnGet, SseEventNamed, StreamEndsEarly, StreamWithoutResponse,
-    TasksGetStream,
-};
 use super::injection::has;
 use crate::reference::fault::FaultSet;
+use crate::reference::fault::HttpFault::{
+    Broadcast, ChangesOnStream, DisconnectCancels, EventIdsRepeat, ForeignProgress, ListStreamWithoutResponse,
+    ListenAsJson, Polls, PollsWithoutRetry, ProgressOnGet, ResponseOnGet, SseEventNamed, StreamCutData,
+    StreamEndsEarly, StreamUnfinished, StreamWithoutData, StreamWithoutResponse, TasksGetStream,
+};
 
 /// The id of an event.
 pub(super) fn event_id(stream: usize, event: usize, faults: &FaultSet) -> String {
@@ -24,7 +24,32 @@ pub(super) fn event_type(older: bool, faults: &FaultSet) -> &'static str {
 /// Whether a single response is sent as a stream, because the client wants progress or because of a fault.
 pub(super) fn uses_stream(message: &Value, faults: &FaultSet) -> bool {
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    requests_progress(message) || method == "tasks/get" && has(faults, TasksGetStream)
+    requests_progress(message)
+        || method == "tasks/get" && has(faults, TasksGetStream)
+        || loses_response(message, faults)
+}
+
+/// Whether a fault answers a message with a stream that has no response.
+fn loses_response(message: &Value, faults: &FaultSet) -> bool {
+    message.get("method").is_some_and(|method| method == "resources/templates/list")
+        && has(faults, ListStreamWithoutResponse)
+}
+
+/// The data field of an event, after fault injection.
+pub(super) fn data_field(line: &Bytes, faults: &FaultSet) -> Vec<u8> {
+    let is_progress =
+        (has(faults, StreamWithoutData) || has(faults, StreamCutData)) && method_of(line) == "notifications/progress";
+    let name: &[u8] = if is_progress && has(faults, StreamWithoutData) { b"" } else { b"data: " };
+    let length = if is_progress && has(faults, StreamCutData) { line.len() / 2 } else { line.len() };
+    [name, &line[..length]].concat()
+}
+
+/// The beginning of an event that a fault leaves unfinished at the end of a stream.
+pub(super) fn unfinished_event(message: &Value, faults: &FaultSet) -> Option<Bytes> {
+    let starts = requests_progress(message) && has(faults, StreamUnfinished);
+    let params = json!({ "level": "info", "data": "done" });
+    let notification = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+    starts.then(|| Bytes::from(format!("data: {notification}\n")))
 }
 
 /// Whether a message is a call with a progress token.
@@ -67,6 +92,9 @@ pub(super) fn distribute(
 ) -> (Vec<Bytes>, Vec<Bytes>) {
     let mut own = lines;
     let mut for_other_streams = Vec::new();
+    if loses_response(message, faults) {
+        own.pop();
+    }
     if !requests_progress(message) {
         return (own, for_other_streams);
     }

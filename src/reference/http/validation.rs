@@ -135,6 +135,7 @@ pub(super) fn name_of(message: &Value) -> Option<&str> {
     let name = match message.get("method").and_then(Value::as_str)? {
         "tools/call" | "prompts/get" => message.pointer("/params/name"),
         "resources/read" => message.pointer("/params/uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => message.pointer("/params/taskId"),
         _ => None,
     };
     name.and_then(Value::as_str)

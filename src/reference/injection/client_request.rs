@@ -7,8 +7,8 @@ use super::edit::Edit::{Remove, Set, With};
 use crate::reference::client_request::ClientRequest;
 use crate::reference::fault::Fault::{
     self, ElicitFormLink, ElicitFormNested, ElicitFormPassword, ElicitMessageMissing, ElicitUrlEmail, ElicitUrlMissing,
-    ElicitUrlRelative, MrtrEmpty, MrtrInvalidMethod, MrtrStateNumber, SamplingContext, SamplingRoleSystem,
-    SamplingWithoutMaxTokens,
+    ElicitUrlRelative, InterimWithNullContent, MrtrEmpty, MrtrInvalidMethod, MrtrStateNumber, SamplingContext,
+    SamplingRoleSystem, SamplingWithoutMaxTokens,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -66,6 +66,9 @@ const RESULT_FAULTS: &[(Fault, Edit)] = &[
     (MrtrEmpty, Remove("requestState")),
     (MrtrInvalidMethod, With(add_foreign)),
     (MrtrStateNumber, Set("requestState", || json!(5))),
+    (InterimWithNullContent, Set("content", || json!(null))),
+    (InterimWithNullContent, Set("structuredContent", || json!(null))),
+    (InterimWithNullContent, Set("isError", || json!(null))),
 ];
 
 fn nested() -> Value {

@@ -46,6 +46,9 @@ pub(in crate::reference) fn inject(outgoing: &mut Outgoing, faults: &FaultSet) {
             let id = id_of_other_type(id);
             set(message, "id", id);
         }
+        if is_active(Fault::ResponseWithoutResult) && !outgoing.opens {
+            message.retain(|member, _| member != "result" && member != "error");
+        }
     } else {
         inject_into_notification(message, revision, &is_active);
     }
@@ -69,6 +72,9 @@ fn inject_into_error(message: &mut Object, well_formed: bool, is_active: &dyn Fn
     if is_active(Fault::ErrorIdNull) && well_formed {
         set(message, "id", Value::Null);
     }
+    if is_active(Fault::ReadableIdOmitted) && !well_formed {
+        message.shift_remove("id");
+    }
     if is_active(Fault::ResultAndError) {
         set(message, "result", json!({}));
     }
@@ -83,8 +89,11 @@ fn changed_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -
                 Some(json!(number.to_string()))
             } else if is_active(Fault::NegativeIdPositive) && number < 0 {
                 Some(json!(number.unsigned_abs()))
+            } else if is_active(Fault::IdAsDouble) && number > 1 << 53 {
+                Some(json!(nearest_double(number.unsigned_abs())))
             } else if is_active(Fault::LargeIdRounded) && number >= (1 << 53) - 1 {
-                Some(json!(number + number % 2))
+                // The next even number is no signed number for the largest one.
+                Some(json!(number.unsigned_abs() + number.unsigned_abs() % 2))
             } else {
                 None
             }
@@ -95,6 +104,13 @@ fn changed_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -
         }
         _ => None,
     }
+}
+
+/// An integer beyond 2^53, rounded to the next one that a double can hold.
+fn nearest_double(number: u64) -> u64 {
+    const MANTISSA_BITS: u32 = 53;
+    let step = 1 << (u64::BITS - number.leading_zeros() - MANTISSA_BITS);
+    (number + step / 2) / step * step
 }
 
 /// Integers as strings, and all other ids as numbers.
@@ -117,6 +133,12 @@ fn inject_into_notification(message: &mut Object, revision: Revision, is_active:
                 }
                 if is_active(Fault::ProgressUnknownToken) {
                     set(params, "progressToken", json!("nobody-gave-this"));
+                }
+                if is_active(Fault::ProgressTokenAsString)
+                    && let Some(token @ Value::Number(_)) = params.get("progressToken")
+                {
+                    let token = token.to_string();
+                    set(params, "progressToken", json!(token));
                 }
                 if is_active(Fault::ProgressMessageEmpty) {
                     set(params, "message", json!(""));

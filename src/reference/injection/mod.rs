@@ -5,11 +5,14 @@
 //! behaviour is.
 
 pub(super) mod client_request;
+pub(super) mod crash;
 pub(super) mod edit;
 pub(super) mod envelope;
 mod hostile;
 pub(super) mod primitive;
 pub(super) mod serialization;
+pub(super) mod silence;
+pub(super) mod surrogate;
 pub(super) mod task;
 pub(super) mod tool_list;
 pub(super) mod tool_result;

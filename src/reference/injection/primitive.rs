@@ -7,9 +7,9 @@ use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
     self, CompletionTooMany, CompletionValuesString, PromptArgumentRequiredString, PromptAudioUrlAlphabet,
     PromptContentArray, PromptContentVideo, PromptEmbeddedWithoutMime, PromptImageDataUrl, PromptNameTwice,
-    PromptWithoutName, ReadBlobNotBase64, ReadContentsObject, ReadEmpty, ResourcePriorityTwo, ResourceRelativeUri,
-    ResourceSchemeUnderscore, ResourceUriTwice, ResourceWithoutName, SetLevelNotEmpty, SubscribeNotEmpty,
-    TemplateUnclosed, TemplateWithoutName,
+    PromptWithoutName, ReadBlobNotBase64, ReadContentsObject, ReadEmpty, ResourceHttpsReserved, ResourcePriorityTwo,
+    ResourceRelativeUri, ResourceSchemeUnderscore, ResourceUriTwice, ResourceWithoutName, SetLevelNotEmpty,
+    SubscribeNotEmpty, TemplateUnclosed, TemplateWithoutName,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -31,6 +31,11 @@ const RESULT_FAULTS: &[Injection] = &[
     Injection(ResourceWithoutName, "resources/list", Remove("resources/0/name")),
     Injection(ResourceRelativeUri, "resources/list", Set("resources/0/uri", || json!("notes.txt"))),
     Injection(ResourceSchemeUnderscore, "resources/list", Set("resources/0/uri", || json!("my_notes://today"))),
+    Injection(
+        ResourceHttpsReserved,
+        "resources/list",
+        Set("resources/0/uri", || json!("https://notes.invalid/notes.txt")),
+    ),
     Injection(ResourceUriTwice, "resources/list", With(|result| duplicate_first(result, "resources"))),
     Injection(ResourcePriorityTwo, "resources/list", Set("resources/0/annotations", || json!({"priority": 2}))),
     Injection(TemplateWithoutName, "resources/templates/list", Remove("resourceTemplates/0/name")),

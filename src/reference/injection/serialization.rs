@@ -19,6 +19,9 @@ pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &Faul
     if first && is_active(Fault::BannerOnStdout) {
         bytes.extend_from_slice(b"Server ready\n");
     }
+    if first && is_active(Fault::ByteOrderMark) {
+        bytes.extend_from_slice("\u{feff}".as_bytes());
+    }
     if calls && is_active(Fault::LogOnStdout) {
         bytes.extend_from_slice(b"{\"level\":\"info\",\"msg\":\"a tool is being called\"}\n");
     }
@@ -44,6 +47,9 @@ pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &Faul
     }
     if is_active(Fault::BlankLine) {
         bytes.push(b'\n');
+    }
+    if first && is_active(Fault::FirstLineUnterminated) {
+        bytes.pop();
     }
     bytes
 }

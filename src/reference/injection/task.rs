@@ -6,10 +6,10 @@ use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
     self, TaskCancelShown, TaskCompletedWithoutResult, TaskCreatedAtInvalid, TaskCreatedWithoutTtl,
-    TaskFailureReportedCompleted, TaskFailureWithoutMessage, TaskGetTyped, TaskGetWithoutTtl, TaskHandleComplete,
-    TaskHandleLegacyNames, TaskHandleOnList, TaskListedWithoutStatus, TaskNotificationWithoutStatus, TaskResultDiffers,
-    TaskResultWithoutContent, TaskResultWithoutRelatedTask, TaskStatusUnknown, TaskStatusWithoutId,
-    TaskToolErrorReportedFailed,
+    TaskFailureReportedCompleted, TaskFailureWithoutMessage, TaskGetTyped, TaskGetWithRelatedTask, TaskGetWithoutTtl,
+    TaskHandleComplete, TaskHandleLegacyNames, TaskHandleOnList, TaskListedWithoutStatus,
+    TaskNotificationWithoutStatus, TaskResultDiffers, TaskResultWithoutContent, TaskResultWithoutRelatedTask,
+    TaskStatusUnknown, TaskStatusWithRelatedTask, TaskStatusWithoutId, TaskToolErrorReportedFailed,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -33,6 +33,8 @@ const FAULTS: &[Injection] = &[
     Injection(TaskCreatedWithoutTtl, "create", Remove("task/ttl")),
     Injection(TaskCreatedAtInvalid, "create", Set("task/createdAt", || json!("today at noon"))),
     Injection(TaskStatusUnknown, "tasks/get", Set("status", || json!("running"))),
+    Injection(TaskGetWithRelatedTask, "tasks/get", Set("_meta", related_task)),
+    Injection(TaskStatusWithRelatedTask, "notifications/tasks/status", Set("_meta", related_task)),
     Injection(TaskGetWithoutTtl, "tasks/get", Remove("ttl")),
     Injection(TaskFailureReportedCompleted, "tasks/get", With(complete_failure)),
     Injection(TaskFailureWithoutMessage, "tasks/get", With(remove_failure_message)),
@@ -54,6 +56,10 @@ const FAULTS: &[Injection] = &[
     Injection(TaskCancelShown, "tasks/cancel", Set("status", || json!("cancelled"))),
     Injection(TaskNotificationWithoutStatus, "notifications/tasks", Remove("status")),
 ];
+
+fn related_task() -> Value {
+    json!({"io.modelcontextprotocol/related-task": {"taskId": "the-same-task"}})
+}
 
 fn complete_failure(task: &mut Object) {
     if task.get("status") == Some(&json!("failed")) {

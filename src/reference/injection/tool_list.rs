@@ -8,15 +8,18 @@ use crate::reference::fault::Fault::{
     self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared, CachingHintsMissing,
     DescriptionArray, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
     IconJavascript, IconSizesString, InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid,
-    InputSchemaMissing, InputSchemaRemoteRef, InputSchemaRequiredString, InputSchemaTypeList, MarkupInDescription,
-    MetaArray, MetaKeyBad, MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked,
-    OutputSchemaArrayRoot, OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeUnknown,
-    TaskSupportUnknown, TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber,
-    ToolNameSpace, ToolsObject, TtlNegative,
+    InputSchemaMissing, InputSchemaPatternInvalid, InputSchemaRefDangling, InputSchemaRemoteRef,
+    InputSchemaRequiredString, InputSchemaTypeList, MarkupExample, MarkupInDescription, MetaArray, MetaKeyBad,
+    MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked, OutputSchemaArrayRoot,
+    OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeUnknown, TaskSupportUnknown,
+    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject,
+    TtlNegative,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
+use crate::reference::particular_tool::{particular_tools, render_tool};
 use crate::reference::revision::Revision;
+use crate::reference::variant::MARKUP_EXAMPLE;
 
 /// Applies faults to a result of `tools/list`.
 pub(in crate::reference) fn inject(result: &mut Object, revision: Revision, faults: &FaultSet) {
@@ -80,6 +83,12 @@ pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: R
         use_prefix_items(&mut tool);
         tools.push(tool);
     }
+    if faults.is_active(Fault::ParticularTools, revision) {
+        *tools = particular_tools();
+    }
+    if faults.is_active(Fault::RenderKinds, revision) || faults.is_active(Fault::RenderedImageDataUrl, revision) {
+        tools.push(render_tool());
+    }
     for Injection(fault, edit) in DEFINITION_FAULTS {
         if faults.is_active(*fault, revision) {
             let mut tool = fault_tool(revision);
@@ -121,6 +130,8 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(InputSchemaRequiredString, Set("inputSchema/required", || json!("x"))),
     Injection(InputSchemaInvalid, Set(PROPERTIES, || json!({"x": {"type": "strin"}}))),
     Injection(InputSchemaDraft4, Set(PROPERTIES, draft4)),
+    Injection(InputSchemaPatternInvalid, Set(PROPERTIES, || json!({"x": {"type": "string", "pattern": "^(a"}}))),
+    Injection(InputSchemaRefDangling, Set(PROPERTIES, || json!({"x": {"$ref": "#/$defs/missing"}}))),
     Injection(InputSchemaRemoteRef, Set(PROPERTIES, remote_ref)),
     Injection(OutputSchemaArrayRoot, Set("outputSchema", || json!({"type": "array"}))),
     Injection(OutputSchemaInvalid, Set("outputSchema", output_schema)),
@@ -139,6 +150,7 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(TerminalEscapeInDescription, Set("description", || json!(ESCAPES))),
     Injection(BidiInDescription, Set("description", || json!(BIDI))),
     Injection(MarkupInDescription, Set("description", || json!(MARKUP))),
+    Injection(MarkupExample, Set("description", || json!(MARKUP_EXAMPLE))),
     Injection(NewerKeywordsUnchecked, With(use_prefix_items)),
 ];
 

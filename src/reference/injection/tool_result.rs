@@ -7,13 +7,15 @@ use super::edit::Edit::{Push, Remove, Set, With};
 use crate::reference::content;
 use crate::reference::fault::Fault::{
     self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo, AudioWithoutData,
-    ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty, EmbeddedRelativeUri,
-    EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly, LastModifiedInvalid,
-    LastModifiedNumber, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo, StructuredArray,
-    StructuredMismatch, StructuredMissing, StructuredWithoutText, TerminalEscapeInResult, TextNumber,
+    ContentMetaArray, ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty,
+    EmbeddedRelativeUri, EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly,
+    LastModifiedInvalid, LastModifiedNumber, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo,
+    RenderedImageDataUrl, StructuredArray, StructuredContentEarly, StructuredMismatch, StructuredMissing,
+    StructuredWithoutText, TerminalEscapeInResult, TextNumber,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
+use crate::reference::particular_tool::RENDER;
 use crate::reference::resource;
 use crate::reference::revision::Revision;
 
@@ -48,6 +50,8 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(ContentObject, "echo", With(unwrap_content)),
     Injection(TextNumber, "echo", Set("content/0/text", || json!(5))),
     Injection(TerminalEscapeInResult, "echo", Set("content/0/text", || json!(ESCAPES))),
+    Injection(ContentMetaArray, "echo", Set("content/0/_meta", || json!([]))),
+    Injection(StructuredContentEarly, "echo", Set("structuredContent", || json!({"text": "early"}))),
     Injection(StructuredArray, "echo", Set("content/0/text", || json!(r#"["one","two"]"#))),
     Injection(StructuredArray, "echo", Set("structuredContent", || json!(["one", "two"]))),
     Injection(ContentMissing, "add", Remove("content")),
@@ -61,6 +65,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(LinkBefore20250618, "image", Push("content", link)),
     Injection(ImageWithoutMime, "image", Remove("content/0/mimeType")),
     Injection(ImageDataUrl, "image", Set("content/0/data", data_url)),
+    Injection(RenderedImageDataUrl, RENDER, With(use_data_url_for_image)),
     Injection(ImageMimeText, "image", Set("content/0/mimeType", || json!("text/plain"))),
     Injection(ImageMagic, "image", Set("content/0/mimeType", || json!("image/jpeg"))),
     Injection(AudioWithoutData, "audio", Remove("content/0/data")),
@@ -99,6 +104,12 @@ fn video() -> Value {
 
 fn link() -> Value {
     content::link(&resource::notes(Revision::V2025_03_26))
+}
+
+fn use_data_url_for_image(result: &mut Object) {
+    if let Some(data) = result.get_mut("content").and_then(|content| content.get_mut(0)?.get_mut("data")) {
+        *data = data_url();
+    }
 }
 
 fn data_url() -> Value {

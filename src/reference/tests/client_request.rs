@@ -88,6 +88,11 @@ impl Script {
                 self.line(&message);
             }
         }
+        // A request that the client leaves unanswered until the server stops waiting.
+        self.ask("tools/call", json!({"name": "ask_model"}));
+        for _ in 0..4 {
+            self.ask("ping", json!({}));
+        }
         for capabilities in few_capabilities() {
             self.reopen(&capabilities);
             for position in (12..24).step_by(4) {

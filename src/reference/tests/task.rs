@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::reference::connection::{Connection, Output};
+use crate::reference::connection::Connection;
+use crate::reference::connection_state::Output;
 use crate::reference::fault::{Fault, FaultSet};
+use crate::reference::interception;
 use crate::reference::revision::Revision;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -52,8 +54,8 @@ impl TaskClient<'_> {
 
     /// Responds to the last request of the server.
     fn answer(&mut self) {
-        let asked = self.received.iter().rev().find(|message| message["method"] == "elicitation/create");
-        if let Some(id) = asked.map(|message| message["id"].clone()) {
+        let elicited = self.received.iter().rev().find(|message| message["method"] == "elicitation/create");
+        if let Some(id) = elicited.map(|message| message["id"].clone()) {
             self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}}));
         }
     }
@@ -127,9 +129,9 @@ impl TaskClient<'_> {
         }
         let first = Self::task(&self.ask("tools/call", call("research", json!({"topic": "a"})), &both));
         self.ask("tools/call", call("research", json!({"topic": "b"})), &both);
-        let told = json!({"notifications": {"taskIds": [first]}});
-        self.ask("subscriptions/listen", told.clone(), &none);
-        self.ask("subscriptions/listen", told, &both);
+        let observed = json!({"notifications": {"taskIds": [first]}});
+        self.ask("subscriptions/listen", observed.clone(), &none);
+        self.ask("subscriptions/listen", observed, &both);
         self.ask("subscriptions/listen", json!({"notifications": {}}), &both);
         self.cancel(self.next_id);
         for capabilities in [&none, &both, &both, &both] {
@@ -174,8 +176,12 @@ fn mask(value: &mut Value, known: &mut Vec<String>) {
 
 /// All messages that the client receives in the conversation.
 pub(super) fn task_conversation(revision: Revision, faults: &FaultSet) -> Vec<Value> {
-    let mut task_conversation =
-        TaskClient { connection: Connection::new(faults), revision, received: Vec::new(), next_id: 0 };
+    let mut task_conversation = TaskClient {
+        connection: Connection::new(faults, interception::none()),
+        revision,
+        received: Vec::new(),
+        next_id: 0,
+    };
     if revision.is_modern() {
         task_conversation.without_handshake();
     } else {
@@ -211,8 +217,8 @@ fn a_conversation_is_deterministic() {
 #[test]
 fn tasks_work_request_input_fail_and_are_cancelled() {
     let legacy = task_conversation(Revision::V2025_11_25, &FaultSet::none());
-    let told = statuses(&legacy, "/params/status");
-    assert_eq!(told, ["completed", "failed", "input_required"]);
+    let observed = statuses(&legacy, "/params/status");
+    assert_eq!(observed, ["completed", "failed", "input_required"]);
     let shown = statuses(&legacy, "/result/status");
     assert_eq!(
         shown,

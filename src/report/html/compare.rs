@@ -1,8 +1,9 @@
 //! Side-by-side diffs, with changes within a line marked.
 
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
+use similar::{DiffOp, DiffTag};
 
 use super::display::display;
+use crate::line_diff::{line_ops, word_ops};
 
 /// The number of tokens of a line above which changes within it are not marked.
 const MAX_TOKENS: usize = 1500;
@@ -43,7 +44,7 @@ pub(super) fn diff_texts(left: &str, right: &str) -> Vec<DiffRow> {
     if old.len().max(new.len()) > MAX_LINES {
         return zip_lines(&old, &new);
     }
-    capture_diff_slices(Algorithm::Patience, &old, &new).iter().flat_map(|op| rows_of(op, &old, &new)).collect()
+    line_ops(&old, &new).iter().flat_map(|op| rows_of(op, &old, &new)).collect()
 }
 
 fn rows_of(op: &DiffOp, old: &[&str], new: &[&str]) -> Vec<DiffRow> {
@@ -107,7 +108,7 @@ fn mark_changes(left: &str, right: &str) -> (DiffCell, DiffCell) {
     if old.len().max(new.len()) > MAX_TOKENS {
         return (DiffCell::changed(left), DiffCell::changed(right));
     }
-    let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let ops = word_ops(&old, &new);
     let same: usize = ops.iter().filter(|op| op.tag() == DiffTag::Equal).map(|op| op.old_range().len()).sum();
     if same * 3 < old.len().max(new.len()) {
         return (DiffCell::changed(left), DiffCell::changed(right));

@@ -105,6 +105,17 @@ pub(super) fn revisions(list: &[Revision]) -> String {
     list.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// `2026-08-01T09:30:00Z` unchanged and as `2026-08-01 09:30 UTC`.
+pub(super) fn format_start(started: &str) -> (String, String) {
+    let reading = match started.split_once('T') {
+        Some((day, time)) if time.ends_with('Z') && time.is_char_boundary(5) && time.len() > 5 => {
+            display(&format!("{day} {} UTC", &time[..5]))
+        }
+        _ => display(started),
+    };
+    (display(started), reading)
+}
+
 /// The area of a case: the first part of its id.
 pub(super) fn area(case: &str) -> &str {
     case.split('/').next().unwrap_or_default()

@@ -1,34 +1,45 @@
-//! Views of the findings, grouped by requirement.
+//! Views of the findings, one for each cause, by whose they are.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use serde_json::Value;
 
 use super::compare::{DiffRow, diff_texts, split_unified};
 use super::display::{InlineText, area, display, https_link, inline_code, revisions, slug};
 use super::wire::{Row, indent, indent_fully, timeline};
 use crate::report::Report;
-use crate::report::finding_text::describe_retries;
-use crate::report::group::{GroupedFinding, RequirementGroup, group_findings};
-use crate::verdict::{Confirmation, Counterexample, Direction, Evidence, Finding, Verdict};
+use crate::report::attribution::Attribution;
+use crate::report::finding_text::{describe_retries, failing_arguments, level_reason};
+use crate::report::group::{GroupedFinding, Parts, RequirementGroup, message_without_tool};
+use crate::report::sdk::Sdk;
+use crate::spec::Revision;
+use crate::verdict::{Confirmation, Counterexample, Direction, Evidence, Finding, MessageSummary, Verdict};
 
-/// The findings about one requirement.
+/// The findings of one section of the page.
 #[derive(Debug)]
-pub(super) struct GroupView {
-    pub(super) requirement: String,
-    pub(super) level: String,
-    /// A note if the level is inferred.
-    pub(super) inferred: Option<&'static str>,
-    pub(super) verdict: &'static str,
+pub(super) struct Part {
+    /// Its id in the URL fragment that leads to it.
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
+    /// Its name in the navigation.
+    pub(super) name: &'static str,
+    /// What is common to its findings, one paragraph each.
+    pub(super) lead: Vec<InlineText>,
+    /// The findings, failures first.
     pub(super) findings: Vec<FindingView>,
 }
 
-/// Equal findings of several cases or revisions.
+/// One cause: equal findings of several cases, revisions or tools.
 #[derive(Debug)]
 pub(super) struct FindingView {
     /// Its id in the URL fragment that opens it.
     pub(super) slug: String,
+    pub(super) requirement: String,
     pub(super) level: String,
+    /// Why the verdict is not the one of the level, if so.
+    pub(super) reason: Option<&'static str>,
+    /// Whose it is: `author`, `SDK` or `interpretation`.
+    pub(super) attribution: &'static str,
+    /// The SDK that causes it.
+    pub(super) sdk: Option<String>,
     pub(super) verdict: &'static str,
     /// The areas of its cases, separated by spaces.
     pub(super) areas: String,
@@ -37,6 +48,8 @@ pub(super) struct FindingView {
     /// The indices of the tools that it is about, separated by spaces.
     pub(super) tools: String,
     pub(super) message: InlineText,
+    /// The names of the tools that behave alike, if there are several.
+    pub(super) alike: Vec<String>,
     /// How often and in which revisions it was made.
     pub(super) occurrences: String,
     pub(super) cases: Vec<String>,
@@ -53,9 +66,13 @@ pub(super) struct FindingView {
     pub(super) fix: InlineText,
     pub(super) reproduce: String,
     pub(super) counterexample: Option<CounterexampleView>,
+    /// The minimal failing calls of the other tools that behave alike.
+    pub(super) other_counterexamples: Vec<CounterexampleView>,
     /// How many retries failed, if there were any.
     pub(super) retries: Option<String>,
     pub(super) flaky: bool,
+    /// Whether an earlier run did not make it.
+    pub(super) is_new: bool,
     pub(super) accepted: Option<String>,
 }
 
@@ -66,6 +83,8 @@ pub(super) struct CounterexampleView {
     pub(super) kind: &'static str,
     pub(super) violated: Option<String>,
     pub(super) diff: Vec<DiffRow>,
+    /// For which other arguments it fails; empty if unknown.
+    pub(super) fails_for: String,
     pub(super) preceding: Vec<String>,
     pub(super) attempts: usize,
     /// The lines to send.
@@ -76,64 +95,125 @@ pub(super) struct CounterexampleView {
     pub(super) message: InlineText,
 }
 
-/// The findings, with accepted ones separate, and an index from results to findings.
-#[derive(Debug, Default)]
+/// The findings by whose they are, and an index from results to findings.
+#[derive(Debug)]
 pub(super) struct Findings {
-    pub(super) open: Vec<GroupView>,
-    pub(super) accepted: Vec<GroupView>,
-    /// Ids of findings by case, revision, and requirement with message.
-    slugs: BTreeMap<(String, String, String), String>,
+    /// The sections: the author's findings, even if there are none, and those of the other sections that have some.
+    pub(super) parts: Vec<Part>,
+    /// Ids of findings by the finding and its case.
+    slugs: BTreeMap<Key, String>,
 }
+
+/// What distinguishes the findings of a case: its id, and what they are grouped by.
+type Key = (String, Revision, String, Verdict, Option<String>, bool);
 
 impl Findings {
     pub(super) fn of(report: &Report, tools: &[String]) -> Self {
-        let mut findings = Self::default();
-        let mut taken = BTreeSet::new();
-        for group in &group_findings(report) {
-            for accepted in [false, true] {
-                let views: Vec<FindingView> = group
-                    .findings
-                    .iter()
-                    .filter(|grouped| grouped.finding.accepted.is_some() == accepted)
-                    .map(|grouped| {
-                        let slug = unique_slug(&mut taken, &slug(group.requirement));
-                        for case in &grouped.cases {
-                            for revision in &grouped.revisions {
-                                let key = (
-                                    (*case).to_owned(),
-                                    revision.to_string(),
-                                    key(&grouped.finding.requirement, &grouped.finding.message),
-                                );
-                                findings.slugs.insert(key, slug.clone());
-                            }
-                        }
-                        FindingView::of(grouped, slug, tools)
-                    })
-                    .collect();
-                if views.is_empty() {
-                    continue;
-                }
-                let view = GroupView::of(group, views);
-                if accepted { findings.accepted.push(view) } else { findings.open.push(view) }
-            }
-        }
-        findings
+        let groups = Parts::of(report);
+        let mut views = Views { taken: BTreeSet::new(), slugs: BTreeMap::new(), tools };
+        let [author, sdk, interpretation, accepted] =
+            [&groups.author, &groups.sdk, &groups.interpretation, &groups.accepted].map(|groups| views.of(groups));
+        let is_divided = !sdk.is_empty() || !interpretation.is_empty();
+        let mut parts = vec![Part {
+            id: "findings",
+            title: if is_divided { "Findings in your code" } else { "Findings" },
+            name: if is_divided { "Your code" } else { "Findings" },
+            lead: Vec::new(),
+            findings: author,
+        }];
+        parts.push(Part {
+            id: "sdk",
+            title: "Not from your code: the SDK causes these",
+            name: "SDK",
+            lead: sdk_lead(&groups.sdk),
+            findings: sdk,
+        });
+        parts.push(Part {
+            id: "interpretations",
+            title: "Open questions of interpretation",
+            name: "Interpretation",
+            lead: vec![inline_code(INTERPRETATION_LEAD)],
+            findings: interpretation,
+        });
+        parts.push(Part {
+            id: "accepted",
+            title: "Accepted findings",
+            name: "Accepted",
+            lead: vec![inline_code("These findings do not fail the run, each for the reason that it shows.")],
+            findings: accepted,
+        });
+        parts.retain(|part| part.id == "findings" || !part.findings.is_empty());
+        Self { parts, slugs: views.slugs }
     }
 
     /// The id of a finding that a case made.
     pub(super) fn slug(&self, case: &str, finding: &Finding) -> Option<&str> {
-        let key = (case.to_owned(), finding.revision.to_string(), key(&finding.requirement, &finding.message));
-        self.slugs.get(&key).map(String::as_str)
+        self.slugs.get(&key(case, finding.revision, message_without_tool(finding), finding)).map(String::as_str)
+    }
+
+    /// Marks the findings with these ids as new.
+    pub(super) fn mark_new(&mut self, slugs: &BTreeSet<&str>) {
+        for finding in self.parts.iter_mut().flat_map(|part| &mut part.findings) {
+            finding.is_new = slugs.contains(finding.slug.as_str());
+        }
     }
 
     /// All findings, accepted ones last.
     pub(super) fn all(&self) -> impl Iterator<Item = &FindingView> {
-        self.open.iter().chain(&self.accepted).flat_map(|group| &group.findings)
+        self.parts.iter().flat_map(|part| &part.findings)
+    }
+
+    /// The number of findings that are not accepted.
+    pub(super) fn count_open(&self) -> usize {
+        self.parts.iter().filter(|part| part.id != "accepted").map(|part| part.findings.len()).sum()
     }
 }
 
-fn key(requirement: &str, message: &str) -> String {
-    format!("{requirement}\n{message}")
+const INTERPRETATION_LEAD: &str = "The specification states these rules without a keyword such as MUST, so their levels \
+    are inferred, and a fair reader may see them differently. They only warn.";
+
+/// What the SDK does, and how its findings are got rid of.
+fn sdk_lead(groups: &[RequirementGroup<'_>]) -> Vec<InlineText> {
+    let names = groups.iter().flat_map(|group| &group.findings).filter_map(|grouped| grouped.finding.sdk.as_deref());
+    let names: BTreeSet<&str> = names.collect();
+    let lead = |name: &str| match Sdk::named(name) {
+        Some(sdk) => inline_code(&format!(
+            "A clean server on the {name} does the same: measured on {}. To get rid of these findings, {}.",
+            sdk.measured, sdk.remedy
+        )),
+        None => inline_code(&format!("A clean server on the {name} does the same.")),
+    };
+    names.into_iter().map(lead).collect()
+}
+
+/// Turns groups into views with ids of their own.
+struct Views<'a> {
+    taken: BTreeSet<String>,
+    slugs: BTreeMap<Key, String>,
+    tools: &'a [String],
+}
+
+impl Views<'_> {
+    fn of(&mut self, groups: &[RequirementGroup<'_>]) -> Vec<FindingView> {
+        let mut views = Vec::new();
+        for grouped in groups.iter().flat_map(|group| &group.findings) {
+            let slug = unique_slug(&mut self.taken, &slug(&grouped.finding.requirement));
+            for case in &grouped.cases {
+                for revision in &grouped.revisions {
+                    self.slugs.insert(key(case, *revision, grouped.message, grouped.finding), slug.clone());
+                }
+            }
+            views.push(FindingView::of(grouped, slug, self.tools));
+        }
+        // The findings of a rule may have several verdicts; those that fail come first. The order is stable.
+        views.sort_by_key(|view| view.verdict != Verdict::Fail.as_str());
+        views
+    }
+}
+
+fn key(case: &str, revision: Revision, message: &str, finding: &Finding) -> Key {
+    let text = format!("{}\n{message}", finding.requirement);
+    (case.to_owned(), revision, text, finding.verdict, finding.sdk.clone(), finding.accepted.is_some())
 }
 
 /// Makes an id unique by appending a number.
@@ -147,25 +227,6 @@ fn unique_slug(taken: &mut BTreeSet<String>, name: &str) -> String {
     candidate
 }
 
-impl GroupView {
-    fn of(group: &RequirementGroup<'_>, findings: Vec<FindingView>) -> Self {
-        let worst = findings.iter().any(|finding| finding.verdict == Verdict::Fail.as_str());
-        let inferred = match (group.derived, worst) {
-            (false, _) => None,
-            (true, true) => Some("inferred: the specification uses no keyword, but no interpretation allows this"),
-            (true, false) => Some("inferred: the specification uses no keyword"),
-        };
-        let verdict = if worst { Verdict::Fail } else { Verdict::Warn };
-        Self {
-            requirement: display(group.requirement),
-            level: group.level.to_string(),
-            inferred,
-            verdict: verdict.as_str(),
-            findings,
-        }
-    }
-}
-
 impl FindingView {
     fn of(grouped: &GroupedFinding<'_>, slug: String, tools: &[String]) -> Self {
         let finding = grouped.finding;
@@ -177,10 +238,21 @@ impl FindingView {
         let mut areas: Vec<String> = grouped.cases.iter().map(|case| display(area(case))).collect();
         areas.dedup();
         let value = finding.value.as_ref().map(|value| indent(&value.to_string()));
-        let message = inline_code(&finding.message);
+        let message = inline_code(&grouped.headline());
+        let mut by_tool: Vec<&Finding> = grouped.by_tool.clone();
+        // The call of the finding that represents all is shown first.
+        by_tool.sort_by_key(|of_tool| !std::ptr::eq(*of_tool, finding));
+        let examples = by_tool.iter().filter_map(|of_tool| of_tool.counterexample.as_ref());
+        let mut examples = examples.map(|one| CounterexampleView::of(one, &slug, &message));
         Self {
-            counterexample: finding.counterexample.as_ref().map(|one| CounterexampleView::of(one, &slug, &message)),
+            counterexample: examples.next(),
+            other_counterexamples: examples.collect(),
             slug,
+            requirement: display(&finding.requirement),
+            reason: level_reason(finding),
+            attribution: Attribution::of(finding).as_str(),
+            sdk: finding.sdk.as_deref().map(display),
+            alike: grouped.tools.iter().filter(|_| grouped.tools.len() > 1).map(|tool| display(tool)).collect(),
             level: finding.level.to_string(),
             verdict: finding.verdict.as_str(),
             areas: areas.join(" "),
@@ -202,6 +274,7 @@ impl FindingView {
             reproduce: display(&finding.reproduce),
             retries: finding.confirmation.map(describe_retries),
             flaky: finding.confirmation.is_some_and(Confirmation::is_flaky),
+            is_new: false,
             accepted: finding.accepted.as_deref().map(display),
         }
     }
@@ -214,6 +287,7 @@ impl CounterexampleView {
             kind: one.kind.as_str(),
             violated: one.violated.as_deref().map(display),
             diff: diff_texts(&indent_fully(&one.original.to_string()), &indent_fully(&one.arguments.to_string())),
+            fails_for: failing_arguments(one),
             preceding: one.preceding.iter().map(|call| indent(&call.to_string())).collect(),
             attempts: one.attempts,
             lines: one.messages.iter().map(|line| display(line)).collect::<Vec<_>>().join("\n"),
@@ -227,16 +301,17 @@ impl CounterexampleView {
 /// The indices of the tools that a finding is about: those that it names and those that its evidence calls.
 fn tool_numbers(grouped: &GroupedFinding<'_>, tools: &[String]) -> String {
     let mut names: BTreeSet<String> = grouped.subjects.iter().map(|subject| display(subject)).collect();
-    names.extend(grouped.finding.counterexample.as_ref().map(|one| display(&one.tool)));
+    names.extend(grouped.tools.iter().map(|tool| display(tool)));
     names.extend(grouped.finding.evidence.iter().filter_map(called_tool));
     let numbers = tools.iter().enumerate().filter(|(_, tool)| names.contains(*tool));
     numbers.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn called_tool(item: &Evidence) -> Option<String> {
-    if item.direction != Direction::Sent || !item.text.contains("tools/call") {
-        return None;
+    match &item.message {
+        Some(MessageSummary::Request { tool: Some(tool), .. }) if item.direction == Direction::Sent => {
+            Some(display(tool))
+        }
+        _ => None,
     }
-    let message: Value = serde_json::from_str(&item.text).ok()?;
-    message.pointer("/params/name").and_then(Value::as_str).map(display)
 }

@@ -4,7 +4,7 @@ use super::display::{display, shares, slug};
 use super::finding::{CounterexampleView, Findings};
 use crate::event::{CallOutcome, Gap, Latency, ToolFuzz};
 use crate::report::layout::format_ms;
-use crate::report::{Report, Target};
+use crate::report::{Report, Target, saved_calls, untested};
 use crate::verdict::CallKind;
 
 /// The fuzzing of one revision.
@@ -14,6 +14,10 @@ pub(super) struct Fuzzing<'a> {
     /// Number of calls, duration, restarts and seed.
     pub(super) summary: String,
     pub(super) stopped_early: Option<String>,
+    /// What happened in the folder of saved failing calls.
+    pub(super) saved_calls: Vec<String>,
+    /// What is said of the tools that no generated call could satisfy.
+    pub(super) untested: Vec<String>,
     pub(super) tools: Vec<Tool<'a>>,
     /// The tools that were not called: name and reason.
     pub(super) not_called: Vec<(String, String)>,
@@ -38,7 +42,21 @@ pub(super) struct Tool<'a> {
     pub(super) obligations_share: usize,
     pub(super) responses: Vec<Response>,
     pub(super) gaps: Vec<(String, String)>,
+    /// The mutants of the schema by class.
+    pub(super) mutants: Vec<Mutants>,
     pub(super) counterexamples: Vec<&'a CounterexampleView>,
+}
+
+/// The mutants of one class.
+#[derive(Debug)]
+pub(super) struct Mutants {
+    pub(super) class: String,
+    /// The number of those that the calls distinguish from the schema.
+    pub(super) distinguished: usize,
+    pub(super) total: usize,
+    pub(super) equivalent: usize,
+    /// The others, each with the reason.
+    pub(super) others: Vec<(String, String)>,
 }
 
 /// The calls of one kind.
@@ -129,6 +147,8 @@ impl<'a> Fuzzing<'a> {
                 fuzz.seed
             ),
             stopped_early: fuzz.stopped_early.as_deref().map(display),
+            untested: untested::lines(fuzz).iter().map(|line| display(line)).collect(),
+            saved_calls: fuzz.saved_calls.iter().flat_map(saved_calls::lines).map(|line| display(&line)).collect(),
             tools: fuzz.tools.iter().filter(called).map(|tool| Tool::of(tool, revision, findings)).collect(),
             not_called: fuzz
                 .tools
@@ -150,7 +170,7 @@ impl<'a> Tool<'a> {
         let counterexamples: Vec<&CounterexampleView> = findings
             .all()
             .filter(|finding| finding.revisions.split(' ').any(|of| of == revision))
-            .filter_map(|finding| finding.counterexample.as_ref())
+            .flat_map(|finding| finding.counterexample.iter().chain(&finding.other_counterexamples))
             .filter(|one| one.tool == name)
             .collect();
         Self {
@@ -175,11 +195,26 @@ impl<'a> Tool<'a> {
                     example: display(&response.example),
                 })
                 .collect(),
-            gaps: tool.gaps.iter().map(|Gap { obligation, reason }| (display(obligation), display(reason))).collect(),
+            gaps: gaps(&tool.gaps),
+            mutants: tool
+                .mutants
+                .iter()
+                .map(|class| Mutants {
+                    class: display(&class.class),
+                    distinguished: class.told,
+                    total: class.total,
+                    equivalent: class.equivalent,
+                    others: gaps(&class.not_told),
+                })
+                .collect(),
             counterexamples,
             name,
         }
     }
+}
+
+fn gaps(gaps: &[Gap]) -> Vec<(String, String)> {
+    gaps.iter().map(|Gap { obligation, reason }| (display(obligation), display(reason))).collect()
 }
 
 /// A fraction in thousandths.

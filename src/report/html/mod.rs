@@ -4,6 +4,7 @@
 //! the templates in `reports/html/`, which escape HTML. The page is complete without scripts; the embedded script only
 //! filters, expands and copies. The content security policy allows only the embedded style and script.
 
+mod changes;
 mod compare;
 mod display;
 mod finding;
@@ -12,4 +13,4 @@ mod page;
 mod result;
 mod wire;
 
-pub use page::Html;
+pub use page::{Html, HtmlComparison};

@@ -1,14 +1,13 @@
 //! The page as a whole: its sections and its content security policy.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use askama::Template;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
 
-use super::display::{counts, display, fragment, lines, shares};
-use super::finding::{Findings, GroupView};
+use super::changes::Changes;
+use super::display::{counts, display, format_start, fragment, lines, shares};
+use super::finding::{Findings, Part};
 use super::fuzzing::{Fuzzing, fuzzing};
 use super::result::{Area, Matrix, areas, matrix};
 use super::wire::{Row, indent, timeline};
@@ -21,6 +20,8 @@ use crate::verdict::Verdict;
 const STYLE: &str = include_str!("../../../reports/html/style.css");
 /// The embedded script.
 const SCRIPT: &str = include_str!("../../../reports/html/script.js");
+/// The content security policy: only the embedded style and script are allowed, by their hashes.
+const POLICY: &str = include_str!("../../../reports/html/policy.txt");
 
 /// Writes a report as one HTML page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,14 +31,44 @@ impl Renderer for Html {
     fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         let tools = tools(report);
         let findings = Findings::of(report, &tools);
-        Page::of(report, &findings, tools).write_into(out)
+        Page::of(report, &findings, tools, None).write_into(out)
+    }
+}
+
+/// Writes a report as one HTML page that also says what changed since an earlier run.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_conformance::report::HtmlComparison;
+/// use mcp_conformance::{Judge, Server, Settings};
+///
+/// let settings = Settings { select: vec!["lifecycle".to_owned()], ..Settings::default() };
+/// let earlier = Judge::new(Server::reference([])).settings(settings.clone()).run_blocking()?;
+/// let later = Judge::new(Server::reference([])).settings(settings).run_blocking()?;
+/// assert!(later.render(&HtmlComparison { earlier: &earlier }).contains("Nothing changed"));
+/// # Ok::<(), mcp_conformance::JudgeError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct HtmlComparison<'a> {
+    /// The report of the earlier run.
+    pub earlier: &'a Report,
+}
+
+impl Renderer for HtmlComparison<'_> {
+    fn render(&self, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+        let tools = tools(report);
+        let mut findings = Findings::of(report, &tools);
+        let changes = Changes::of(self.earlier, report, &findings);
+        findings.mark_new(&changes.new_slugs());
+        Page::of(report, &findings, tools, Some(changes)).write_into(out)
     }
 }
 
 #[derive(Template)]
 #[template(path = "page.html", config = "reports/html/askama.toml")]
 struct Page<'a> {
-    policy: String,
+    policy: &'static str,
     style: &'static str,
     script: &'static str,
     tone: &'static str,
@@ -58,9 +89,14 @@ struct Page<'a> {
     problem: Option<Problem>,
     /// What has to be edited in the baseline, one sentence each.
     outdated: Vec<String>,
-    open: &'a [GroupView],
-    accepted: &'a [GroupView],
+    /// What changed since an earlier run, if there is one.
+    changes: Option<Changes>,
+    sections: &'a [Part],
+    /// Whether a finding is not accepted.
+    has_open: bool,
     has_status_filter: bool,
+    /// Whose the findings are, if there is a choice.
+    attributions: Vec<&'static str>,
     levels: Vec<String>,
     tools: Vec<String>,
     areas: Vec<Area>,
@@ -98,7 +134,7 @@ struct Launch {
 }
 
 impl<'a> Page<'a> {
-    fn of(report: &Report, findings: &'a Findings, tools: Vec<String>) -> Self {
+    fn of(report: &Report, findings: &'a Findings, tools: Vec<String>, changes: Option<Changes>) -> Self {
         let (keyword, why) = verdict_parts(report);
         let totals = CaseCounts::of(report).totals;
         let mut levels: Vec<String> = Vec::new();
@@ -108,7 +144,7 @@ impl<'a> Page<'a> {
             }
         }
         Self {
-            policy: policy(),
+            policy: POLICY,
             style: STYLE,
             script: SCRIPT,
             tone: color_verdict(report).as_str(),
@@ -140,9 +176,13 @@ impl<'a> Page<'a> {
                 .flat_map(|comparison| comparison.outdated_messages().chain(comparison.expiry_messages()))
                 .map(|message| display(&message))
                 .collect(),
-            open: &findings.open,
-            accepted: &findings.accepted,
-            has_status_filter: findings.all().any(|finding| finding.flaky || finding.accepted.is_some()),
+            changes,
+            sections: &findings.parts,
+            has_open: findings.count_open() > 0,
+            has_status_filter: findings
+                .all()
+                .any(|finding| finding.flaky || finding.is_new || finding.accepted.is_some()),
+            attributions: attributions(findings),
             levels,
             tools,
             areas: areas(report, findings),
@@ -150,22 +190,16 @@ impl<'a> Page<'a> {
             targets: report.targets.iter().map(Server::of).collect(),
         }
     }
-
-    /// The number of findings, with equal findings of several revisions counted once.
-    fn count(groups: &[GroupView]) -> usize {
-        groups.iter().map(|group| group.findings.len()).sum()
-    }
 }
 
-/// The content security policy: only the embedded style and script are allowed.
-fn policy() -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
-    format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'; \
-         require-trusted-types-for 'script'; trusted-types 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    )
+/// Whose the findings are, if not all are the author's.
+fn attributions(findings: &Findings) -> Vec<&'static str> {
+    let known: BTreeSet<&'static str> = findings.all().map(|finding| finding.attribution).collect();
+    let order = ["author", "SDK", "interpretation"];
+    if known.iter().all(|one| *one == order[0]) {
+        return Vec::new();
+    }
+    order.into_iter().filter(|one| known.contains(one)).collect()
 }
 
 /// The tools of the server in all revisions, as displayed.
@@ -191,17 +225,6 @@ fn names(report: &Report) -> Vec<String> {
     names
 }
 
-/// `2026-08-01T09:30:00Z` unchanged and as `2026-08-01 09:30 UTC`.
-fn format_start(started: &str) -> (String, String) {
-    let reading = match started.split_once('T') {
-        Some((day, time)) if time.ends_with('Z') && time.is_char_boundary(5) && time.len() > 5 => {
-            display(&format!("{day} {} UTC", &time[..5]))
-        }
-        _ => display(started),
-    };
-    (display(started), reading)
-}
-
 fn settings(report: &Report) -> Vec<(&'static str, String)> {
     let options = &report.options;
     let listed = |list: &[String], none: &str| match list {
@@ -217,6 +240,7 @@ fn settings(report: &Report) -> Vec<(&'static str, String)> {
             match options.fail_on {
                 FailOn::Must => "failures",
                 FailOn::Should => "failures and warnings",
+                FailOn::Untested => "failures and untested tools",
                 FailOn::Never => "nothing (report only)",
             }
             .to_owned(),
@@ -276,7 +300,8 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
 
     use super::*;
     use crate::report::visible::is_control_or_invisible;
@@ -290,8 +315,8 @@ mod tests {
 
     /// The page without its style and script, which would make the golden file large.
     fn markup(page: &str) -> String {
-        page.replacen(&policy(), "POLICY", 1)
-            .replacen(&policy().replace('\'', "&#39;"), "POLICY", 1)
+        page.replacen(POLICY, "POLICY", 1)
+            .replacen(&POLICY.replace('\'', "&#39;"), "POLICY", 1)
             .replacen(STYLE, "STYLE", 1)
             .replacen(SCRIPT, "SCRIPT", 1)
     }
@@ -299,6 +324,38 @@ mod tests {
     #[test]
     fn the_rendered_example_matches_the_golden_file() {
         golden::compare("example.html", &markup(&rendered(&example())));
+    }
+
+    #[test]
+    fn a_comparison_marks_what_is_new() {
+        let mut earlier = example();
+        earlier.targets[1].results.iter_mut().for_each(|result| result.findings.clear());
+        let compared = |earlier: &Report| {
+            let mut bytes = Vec::new();
+            HtmlComparison { earlier }.render(&example(), &mut bytes).expect("a vector takes all that is written");
+            String::from_utf8(bytes).expect("text is UTF-8")
+        };
+        let page = compared(&earlier);
+        assert_eq!(
+            page.matches(r#"<span class="mark new">new</span>"#).count(),
+            4,
+            "one for each finding of the revision"
+        );
+        assert!(page.contains("Changes since 2026-08-01 09:30 UTC"));
+        let same = compared(&example());
+        assert!(same.contains("Nothing changed") && !same.contains(r#"<span class="mark new">"#));
+    }
+
+    #[test]
+    fn the_policy_has_the_hashes_of_style_and_script() {
+        let hash = |text: &str| STANDARD.encode(ring::digest::digest(&ring::digest::SHA256, text.as_bytes()));
+        let expected = format!(
+            "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'; \
+             require-trusted-types-for 'script'; trusted-types 'none'",
+            hash(STYLE),
+            hash(SCRIPT)
+        );
+        golden::compare("../html/policy.txt", &expected);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The evidence of a finding as a timeline with two columns, client and server. A response is in the same row as its
 //! request if nothing is between them.
 //!
-//! JSON is indented token by token instead of being parsed and serialized again, because the spelling of a number or a
-//! duplicate member name may be what the finding is about.
+//! What a message is comes from the evidence; its text is never parsed. JSON is indented token by token, because the
+//! spelling of a number or a duplicate member name may be what the finding is about.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::display::display;
 use crate::report::layout::format_ms;
 use crate::report::visible::visible;
-use crate::verdict::{Direction, Evidence};
+use crate::verdict::{Direction, Evidence, MessageSummary};
 
 /// The number of lines from which a message is collapsed.
 const MAX_LINES: usize = 24;
@@ -58,31 +58,28 @@ pub(super) struct Message {
 pub(super) fn timeline(evidence: &[Evidence]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     // Unanswered requests: id, method, time and row.
-    let mut pending: Vec<(String, String, f64, usize)> = Vec::new();
+    let mut pending: Vec<(&Value, &str, f64, usize)> = Vec::new();
     for item in evidence {
-        let info = match item.direction {
-            Direction::Sent | Direction::Received => MessageInfo::of(&item.text),
-            Direction::Stderr | Direction::Event => MessageInfo::default(),
-        };
-        let mut message = Message::of(item, &info);
+        let mut message = Message::of(item);
         match item.direction {
             Direction::Sent => {
-                if let (Some(id), Some(method)) = (&info.id, &info.method) {
-                    pending.push((id.clone(), method.clone(), item.at_ms, rows.len()));
+                if let Some(MessageSummary::Request { id, method, .. }) = &item.message {
+                    pending.push((id, method, item.at_ms, rows.len()));
                 }
                 rows.push(Row { sent: Some(message), ..Row::default() });
             }
             Direction::Received => {
-                let request = info
-                    .outcome
-                    .as_ref()
-                    .and(info.id.as_ref())
-                    .and_then(|id| pending.iter().position(|(known, ..)| known == id))
-                    .map(|at| pending.remove(at));
+                let request = match &item.message {
+                    Some(MessageSummary::Result { id: Some(id) } | MessageSummary::Error { id: Some(id), .. }) => {
+                        pending.iter().position(|(known, ..)| *known == id).map(|at| pending.remove(at))
+                    }
+                    _ => None,
+                };
                 let mut same_row = None;
                 if let Some((id, method, sent, row)) = request {
                     let duration = format_ms((item.at_ms - sent).max(0.0));
-                    message.request = Some(format!("answers {} {} after {duration}", display(&method), display(&id)));
+                    let id = display(&id.to_string());
+                    message.request = Some(format!("answers {} {id} after {duration}", display(method)));
                     same_row = (row + 1 == rows.len()).then_some(row);
                 }
                 match same_row {
@@ -98,14 +95,15 @@ pub(super) fn timeline(evidence: &[Evidence]) -> Vec<Row> {
 }
 
 impl Message {
-    fn of(item: &Evidence, info: &MessageInfo) -> Self {
+    fn of(item: &Evidence) -> Self {
         let (kind, label) = match item.direction {
-            Direction::Sent => ("sent", info.label()),
-            Direction::Received => ("received", info.label()),
+            Direction::Sent => ("sent", label(item)),
+            Direction::Received => ("received", label(item)),
             Direction::Stderr => ("stderr", "stderr".to_owned()),
             Direction::Event => ("event", "event".to_owned()),
         };
-        let text = if info.json { indent(&item.text) } else { display(&item.text) };
+        let is_message = matches!(item.direction, Direction::Sent | Direction::Received);
+        let text = if is_message && looks_like_json(item) { indent(&item.text) } else { display(&item.text) };
         let long = text.lines().count() > MAX_LINES || text.chars().count() > MAX_CHARS;
         let head = long.then(|| {
             let head: String = item.text.chars().take(HEAD_CHARS).collect();
@@ -115,67 +113,26 @@ impl Message {
     }
 }
 
-/// The JSON-RPC members of a line, as far as it can be parsed.
-#[derive(Debug, Default, PartialEq)]
-struct MessageInfo {
-    json: bool,
-    id: Option<String>,
-    method: Option<String>,
-    outcome: Option<String>,
+/// A short description of the message, in the words of the protocol.
+fn label(item: &Evidence) -> String {
+    let what = match &item.message {
+        Some(MessageSummary::Request { method, .. } | MessageSummary::Notification { method }) => display(method),
+        Some(MessageSummary::Result { .. }) => "result".to_owned(),
+        Some(MessageSummary::Error { code: Some(code), .. }) => display(&format!("error {code}")),
+        Some(MessageSummary::Error { code: None, .. }) => "error".to_owned(),
+        None if !looks_like_json(item) => "line".to_owned(),
+        // A kind that a later version adds is a message, too.
+        _ => "message".to_owned(),
+    };
+    match item.message.as_ref().and_then(MessageSummary::id) {
+        Some(id) => format!("{what} {}", display(&id.to_string())),
+        None => what,
+    }
 }
 
-impl MessageInfo {
-    fn of(text: &str) -> Self {
-        match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(members)) => {
-                let error = members.get("error").map(|error| match error.get("code") {
-                    Some(code) => format!("error {code}"),
-                    None => "error".to_owned(),
-                });
-                Self {
-                    json: true,
-                    id: members.get("id").map(Value::to_string),
-                    method: members.get("method").and_then(Value::as_str).map(str::to_owned),
-                    outcome: error.or_else(|| members.contains_key("result").then(|| "result".to_owned())),
-                }
-            }
-            Ok(Value::Array(_)) => Self { json: true, ..Self::default() },
-            Ok(_) => Self::default(),
-            // The first members of a truncated or malformed line may still be complete.
-            Err(_) => Self::of_truncated(text),
-        }
-    }
-
-    fn of_truncated(text: &str) -> Self {
-        let mut info = Self { json: text.starts_with('{'), ..Self::default() };
-        if !info.json {
-            return info;
-        }
-        for (name, value) in members(text) {
-            let parsed = || serde_json::from_str::<Value>(value.trim_end_matches(['}', ' ']).trim()).ok();
-            match name {
-                "\"id\"" => info.id = parsed().filter(|id| id.is_string() || id.is_number()).map(|id| id.to_string()),
-                "\"method\"" => info.method = parsed().and_then(|method| method.as_str().map(str::to_owned)),
-                "\"result\"" => info.outcome = Some("result".to_owned()),
-                "\"error\"" => info.outcome = Some("error".to_owned()),
-                _ => {}
-            }
-        }
-        info
-    }
-
-    fn label(&self) -> String {
-        let what = match (&self.method, &self.outcome) {
-            (Some(method), _) => display(method),
-            (None, Some(outcome)) => display(outcome),
-            (None, None) if self.json => "message".to_owned(),
-            (None, None) => "line".to_owned(),
-        };
-        match &self.id {
-            Some(id) => format!("{what} {}", display(id)),
-            None => what,
-        }
-    }
+/// Whether a line is JSON, or so similar to it that it is indented like JSON.
+fn looks_like_json(item: &Evidence) -> bool {
+    item.message.is_some() || item.text.starts_with('{')
 }
 
 /// A kind of JSON token.
@@ -222,31 +179,6 @@ fn tokens(text: &str) -> Vec<(Token, usize, usize)> {
             at += 1;
         }
         found.push((token, begin, at));
-    }
-    found
-}
-
-/// The members of the outermost object: the name as written, and the text of the value.
-fn members(text: &str) -> Vec<(&str, &str)> {
-    let mut found = Vec::new();
-    let mut depth = 0_usize;
-    let (mut name, mut value) = (None, None);
-    for (token, begin, end) in tokens(text) {
-        match token {
-            Token::Open => depth += 1,
-            Token::Close => depth = depth.saturating_sub(1),
-            Token::Scalar if depth == 1 && value.is_none() => name = Some(&text[begin..end]),
-            Token::Colon if depth == 1 => value = Some(end),
-            Token::Comma if depth == 1 => {
-                if let (Some(name), Some(from)) = (name.take(), value.take()) {
-                    found.push((name, &text[from..begin]));
-                }
-            }
-            Token::Scalar | Token::Colon | Token::Comma => {}
-        }
-    }
-    if let (Some(name), Some(from)) = (name, value) {
-        found.push((name, &text[from..]));
     }
     found
 }
@@ -331,21 +263,33 @@ fn break_line(out: &mut String, depth: usize) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn item(direction: Direction, at_ms: f64, text: &str) -> Evidence {
-        Evidence { direction, at_ms, text: text.to_owned(), omitted: 0 }
+    fn item(direction: Direction, at_ms: f64, text: &str, message: Option<MessageSummary>) -> Evidence {
+        Evidence { message, ..Evidence::new(direction, at_ms, text.to_owned()) }
+    }
+
+    fn request(id: Value, method: &str) -> MessageSummary {
+        MessageSummary::Request { id, method: method.to_owned(), tool: None }
     }
 
     #[test]
     fn a_response_is_next_to_its_request_unless_something_came_between() {
+        let error = MessageSummary::Error { id: Some(json!("x")), code: Some(json!(-32601)) };
         let rows = timeline(&[
-            item(Direction::Sent, 1.0, r#"{"id":1,"method":"a"}"#),
-            item(Direction::Received, 2.5, r#"{"id":1,"result":{}}"#),
-            item(Direction::Sent, 3.0, r#"{"id":"x","method":"b"}"#),
-            item(Direction::Stderr, 4.0, "oops"),
-            item(Direction::Received, 5.0, r#"{"id":"x","error":{"code":-32601}}"#),
-            item(Direction::Event, 6.0, "exited"),
+            item(Direction::Sent, 1.0, r#"{"id":1,"method":"a"}"#, Some(request(json!(1), "a"))),
+            item(
+                Direction::Received,
+                2.5,
+                r#"{"id":1,"result":{"#,
+                Some(MessageSummary::Result { id: Some(json!(1)) }),
+            ),
+            item(Direction::Sent, 3.0, r#"{"id":"x","method":"b"}"#, Some(request(json!("x"), "b"))),
+            item(Direction::Stderr, 4.0, "oops", None),
+            item(Direction::Received, 5.0, r#"{"id":"x","error":{"code":-32601}}"#, Some(error)),
+            item(Direction::Event, 6.0, "exited", None),
         ]);
         assert_eq!(rows.len(), 5);
         let received = rows[0].received.as_ref().expect("side by side");
@@ -361,12 +305,15 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_line_is_still_paired() {
-        let info = MessageInfo::of(r#"{"jsonrpc":"2.0","id":15,"result":{"content":[{"data":"aaaa"#);
-        assert_eq!((info.id.as_deref(), info.outcome.as_deref()), (Some("15"), Some("result")));
-        let info = MessageInfo::of(r#"{"id":"a,b","method":"tools/call","params":{"x":{"id":9},"y":"#);
-        assert_eq!((info.id.as_deref(), info.method.as_deref()), (Some("\"a,b\""), Some("tools/call")));
-        assert_eq!(MessageInfo::of("plain text"), MessageInfo::default());
+    fn a_line_is_labelled_by_its_summary_alone() {
+        let label = |text: &str, message| label(&item(Direction::Received, 0.0, text, message));
+        let error = MessageSummary::Error { id: None, code: None };
+        assert_eq!(label("{}", Some(error)), "error");
+        assert_eq!(label("[]", Some(MessageSummary::Batch {})), "message");
+        assert_eq!(label(r#"{"id":3}"#, Some(MessageSummary::Other { id: Some(json!(3)) })), "message 3");
+        // Reports of earlier versions have no summaries.
+        assert_eq!(label(r#"{"id":1,"result":{}}"#, None), "message");
+        assert_eq!(label("plain text", None), "line");
     }
 
     #[test]
@@ -382,7 +329,6 @@ mod tests {
     fn malformed_and_deeply_nested_text_is_accepted() {
         for text in ["{\"a\\é", "}}]]", "[", "\"", "{\"a\" 1 2", "[1,,]", "\\\u{1f600}", "{é:ü}"] {
             indent(text);
-            MessageInfo::of(text);
         }
         let deep = "[".repeat(5000);
         assert!(indent(&deep).len() < 5000 * 40);

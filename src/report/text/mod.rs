@@ -5,9 +5,10 @@
 
 mod finding;
 mod fuzzing;
+mod next;
 mod page;
+mod renderer;
 mod server;
 mod unjudged;
 
-pub(super) use finding::wire_line;
 pub use page::{Detail, Text};

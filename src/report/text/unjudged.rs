@@ -12,82 +12,80 @@ use crate::report::{Report, UnjudgedRequirements};
 use crate::spec::Revision;
 use crate::verdict::Verdict;
 
-impl Page {
-    pub(super) fn write_unjudged(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        self.write_section("Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
-        let mut any_stopped = false;
-        for target in &report.targets {
-            if let Some(reason) = &target.summary.stopped_early {
-                let text =
-                    format!("{} stopped early: {}", target.summary.revision, excerpt(reason, self.max_line_chars(), 0));
-                for line in wrap(&text, self.width()) {
-                    writeln!(out, "{line}")?;
-                }
-                any_stopped = true;
+pub(super) fn write_unjudged(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write_section(page, "Could not be judged", &Reasons::of(report, Verdict::Error), out)?;
+    let mut any_stopped = false;
+    for target in &report.targets {
+        if let Some(reason) = &target.summary.stopped_early {
+            let text =
+                format!("{} stopped early: {}", target.summary.revision, excerpt(reason, page.max_line_chars(), 0));
+            for line in wrap(&text, page.width()) {
+                writeln!(out, "{line}")?;
+            }
+            any_stopped = true;
+        }
+    }
+    if any_stopped {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_notes(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut notes = Reasons::default();
+    for result in report.results() {
+        for note in &result.notes {
+            notes.add(note, &result.case, result.revision);
+        }
+    }
+    write_section(page, "Notes", &notes, out)
+}
+
+pub(super) fn write_skips(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    write_section(page, "Skipped", &Reasons::of(report, Verdict::Skip), out)
+}
+
+/// Writes reasons under a heading, if there are any.
+fn write_section(page: &Page, heading: &str, reasons: &Reasons, out: &mut dyn Write) -> io::Result<()> {
+    if reasons.0.is_empty() {
+        return Ok(());
+    }
+    page.write_heading(heading, out)?;
+    write_reasons(page, reasons, out)?;
+    writeln!(out)
+}
+
+/// Writes how many requirements were judged, and why the others were not.
+pub(super) fn write_requirements(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let count = |open: &[UnjudgedRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
+    for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
+        let requirements = &target.requirements;
+        let mut counts = format!("{} judged", requirements.judged.len());
+        for (kind, open) in requirements.unjudged() {
+            let _infallible = write!(counts, ", {} {kind}", count(open));
+        }
+        page.write_heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
+        for (kind, open) in requirements.unjudged() {
+            for UnjudgedRequirements { reason, requirements } in open {
+                let text = format!("{kind}: {}", excerpt(reason, page.max_line_chars(), 0));
+                page.write_wrapped(2, &text, out)?;
+                let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();
+                page.write_faint(4, &page.join_names(&ids), out)?;
             }
         }
-        if any_stopped {
-            writeln!(out)?;
-        }
-        Ok(())
+        writeln!(out)?;
     }
+    Ok(())
+}
 
-    pub(super) fn write_notes(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let mut notes = Reasons::default();
-        for result in report.results() {
-            for note in &result.notes {
-                notes.add(note, &result.case, result.revision);
-            }
-        }
-        self.write_section("Notes", &notes, out)
+fn write_reasons(page: &Page, reasons: &Reasons<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for (reason, cases) in &reasons.0 {
+        page.write_wrapped(2, &excerpt(reason, page.max_line_chars(), 0), out)?;
+        let cases: Vec<String> =
+            cases.iter().map(|(case, of)| format!("{} ({})", visible(case), join_revisions(of))).collect();
+        page.write_faint(4, &page.join_names(&cases), out)?;
     }
-
-    pub(super) fn write_skips(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        self.write_section("Skipped", &Reasons::of(report, Verdict::Skip), out)
-    }
-
-    /// Writes reasons under a heading, if there are any.
-    fn write_section(&self, heading: &str, reasons: &Reasons, out: &mut dyn Write) -> io::Result<()> {
-        if reasons.0.is_empty() {
-            return Ok(());
-        }
-        self.write_heading(heading, out)?;
-        self.write_reasons(reasons, out)?;
-        writeln!(out)
-    }
-
-    /// Writes how many requirements were judged, and why the others were not.
-    pub(super) fn write_requirements(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let count = |open: &[UnjudgedRequirements]| open.iter().map(|one| one.requirements.len()).sum::<usize>();
-        for target in report.targets.iter().filter(|target| !target.results.is_empty()) {
-            let requirements = &target.requirements;
-            let mut counts = format!("{} judged", requirements.judged.len());
-            for (kind, open) in requirements.unjudged() {
-                let _infallible = write!(counts, ", {} {kind}", count(open));
-            }
-            self.write_heading(&format!("Requirements of {}: {counts}", target.summary.revision), out)?;
-            for (kind, open) in requirements.unjudged() {
-                for UnjudgedRequirements { reason, requirements } in open {
-                    let text = format!("{kind}: {}", excerpt(reason, self.max_line_chars(), 0));
-                    self.write_wrapped(2, &text, out)?;
-                    let ids: Vec<String> = requirements.iter().map(|id| visible(id).into_owned()).collect();
-                    self.write_faint(4, &self.join_names(&ids), out)?;
-                }
-            }
-            writeln!(out)?;
-        }
-        Ok(())
-    }
-
-    fn write_reasons(&self, reasons: &Reasons<'_>, out: &mut dyn Write) -> io::Result<()> {
-        for (reason, cases) in &reasons.0 {
-            self.write_wrapped(2, &excerpt(reason, self.max_line_chars(), 0), out)?;
-            let cases: Vec<String> =
-                cases.iter().map(|(case, of)| format!("{} ({})", visible(case), join_revisions(of))).collect();
-            self.write_faint(4, &self.join_names(&cases), out)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Cases and revisions by reason or note.

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Makes the archive of a release with its checksum: archive.sh PROGRAM TARGET OUTPUT-FOLDER
+set -euo pipefail
+
+program=$(realpath "$1")
+target=$2
+mkdir -p "$3"
+output=$(realpath "$3")
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+mkdir "$folder/completions"
+cp "$program" "$folder/mcp-conformance"
+cp "$root"/LICENSE-* "$root/README.md" "$root/CHANGELOG.md" "$folder"
+# A program for another machine cannot be run here; its archive has neither.
+if [[ -z ${CROSS:-} ]]; then
+  "$program" man >"$folder/mcp-conformance.1"
+  for shell in bash zsh fish; do
+    "$program" completions "$shell" >"$folder/completions/mcp-conformance.$shell"
+  done
+fi
+
+archive=mcp-conformance-$target.tar.gz
+# The program comes first, so that it can be read without the rest.
+tar -czf "$output/$archive" -C "$folder" mcp-conformance $(cd "$folder" && ls | grep -vx mcp-conformance)
+cd "$output"
+if command -v sha256sum >/dev/null; then
+  sha256sum "$archive" >"$archive.sha256"
+else
+  shasum -a 256 "$archive" >"$archive.sha256"
+fi
+printf '%s\n' "$output/$archive"

@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+// Makes the npm packages of a release from its archives: one per platform with the program, and `mcp-conformance`, which
+// starts the one that npm installed for the platform.
+//
+//   node build.mjs VERSION ARCHIVES OUTPUT
+
+import { execFileSync } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const PLATFORMS = {
+  "x86_64-unknown-linux-musl": { os: "linux", cpu: "x64" },
+  "aarch64-unknown-linux-musl": { os: "linux", cpu: "arm64" },
+  "x86_64-apple-darwin": { os: "darwin", cpu: "x64" },
+  "aarch64-apple-darwin": { os: "darwin", cpu: "arm64" },
+};
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, "..", "..", "..");
+const [version, archives, output] = process.argv.slice(2);
+if (!output || !/^\d+\.\d+\.\d+/.test(version)) {
+  console.error("usage: node build.mjs VERSION ARCHIVES OUTPUT");
+  process.exit(2);
+}
+
+const common = {
+  version,
+  description: "Judges a Model Context Protocol server against every revision of the specification",
+  license: "MIT OR Apache-2.0",
+};
+
+function write(folder, manifest) {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2) + "\n");
+  for (const file of ["LICENSE-MIT", "LICENSE-APACHE", "README.md"]) {
+    copyFileSync(join(root, file), join(folder, file));
+  }
+}
+
+const optionalDependencies = {};
+for (const [target, { os, cpu }] of Object.entries(PLATFORMS)) {
+  const archive = join(archives, `mcp-conformance-${target}.tar.gz`);
+  if (!existsSync(archive)) {
+    console.error(`there is no archive for ${target}`);
+    continue;
+  }
+  const name = `mcp-conformance-${os}-${cpu}`;
+  const folder = join(output, name);
+  write(folder, { name, ...common, os: [os], cpu: [cpu], files: ["mcp-conformance"] });
+  execFileSync("tar", ["-xzf", archive, "-C", folder, "mcp-conformance"]);
+  chmodSync(join(folder, "mcp-conformance"), 0o755);
+  optionalDependencies[name] = version;
+}
+if (Object.keys(optionalDependencies).length === 0) {
+  process.exit(1);
+}
+
+const folder = join(output, "mcp-conformance");
+write(folder, {
+  name: "mcp-conformance",
+  ...common,
+  bin: { "mcp-conformance": "start.mjs" },
+  files: ["start.mjs"],
+  engines: { node: ">=18" },
+  optionalDependencies,
+});
+writeFileSync(join(folder, "start.mjs"), readFileSync(join(here, "start.mjs")), { mode: 0o755 });

@@ -1,0 +1,47 @@
+//! Compares the responses to calls of a tool annotated `idempotentHint` that were made twice in a row.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::caller::Caller;
+use super::failure_test::{FailureTest, Suspicion};
+use super::fuzz_call::FuzzCall;
+use super::reproduction::{Reproducer, is_contradiction};
+use crate::case::Oracle;
+use crate::check::fuzz::{FuzzExchange, OracleViolation};
+
+/// Looks for results that differ when a call is repeated.
+#[derive(Debug, Default)]
+pub(super) struct RepeatedCalls {
+    /// Tools whose results change by themselves.
+    nondeterministic: BTreeSet<usize>,
+}
+
+impl RepeatedCalls {
+    /// The first call of a tool whose repetition had a different result, as a suspicion; none for a tool whose results
+    /// change by themselves.
+    pub(super) fn observe(&self, tool: usize, done: &[FuzzExchange]) -> Option<Suspicion> {
+        let [first, _] = done.windows(2).find(|pair| is_contradiction(&pair[0], &pair[1]))? else { return None };
+        let violation = OracleViolation::from_many_calls(
+            Oracle::Idempotent,
+            "a tool annotated idempotentHint returns a different result when the same call is repeated",
+            "the second result differs, while the first results of fresh processes do not",
+        );
+        let failing = Some((FuzzCall::new(tool, Arc::clone(&first.call)), first.clone()));
+        let suspicion = Suspicion { test: FailureTest::RepeatedCall, violation, failing, preceding: Vec::new() };
+        (!self.nondeterministic.contains(&tool)).then_some(suspicion)
+    }
+
+    /// Whether the failure occurs again on a fresh process. Otherwise the results of the tool change by themselves, such
+    /// as times or random numbers.
+    pub(super) async fn confirm(&mut self, caller: &mut Caller<'_>, suspicion: &Suspicion) -> Result<bool, String> {
+        let Some((fuzz_call, _)) = &suspicion.failing else { return Ok(false) };
+        caller.process.restart().await?;
+        let mut reproducer = Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation };
+        let is_confirmed = reproducer.attempt(std::slice::from_ref(fuzz_call), true).await?.is_some();
+        if !is_confirmed {
+            self.nondeterministic.insert(fuzz_call.tool);
+        }
+        Ok(is_confirmed)
+    }
+}

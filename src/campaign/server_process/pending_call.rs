@@ -1,0 +1,25 @@
+//! A call that waits for its response.
+
+use std::time::Instant;
+
+/// A call that is in flight.
+pub(super) struct PendingCall {
+    pub(super) index: usize,
+    pub(super) id: i64,
+    /// The id of a request sent after a line that need not be answered.
+    pub(super) fence: Option<i64>,
+    pub(super) since: Instant,
+    pub(super) alone: bool,
+}
+
+impl PendingCall {
+    /// A call that was made earlier.
+    pub(super) fn of(id: i64) -> Self {
+        Self { index: 0, id, fence: None, since: Instant::now(), alone: false }
+    }
+
+    /// The id of the request that has to be answered.
+    pub(super) fn answered_id(&self) -> i64 {
+        self.fence.unwrap_or(self.id)
+    }
+}

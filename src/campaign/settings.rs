@@ -1,0 +1,67 @@
+//! What a campaign is to do: the plan of the user, and what the run knows about the server.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::failure_folder::FailureFolder;
+use crate::plan::{CallBudget, FuzzPlan};
+use crate::spec::{Revision, Transport};
+
+/// The default time limit of fuzzing per revision.
+const DEFAULT_TIME: Duration = Duration::from_secs(60);
+/// The factor by which time limits are longer over HTTP, where each call is an HTTP request.
+const HTTP_SLOWDOWN: u32 = 3;
+
+/// What a campaign is to do.
+#[derive(Debug)]
+pub(crate) struct CampaignSettings<'p> {
+    pub(crate) plan: &'p FuzzPlan,
+    pub(crate) revision: Revision,
+    pub(crate) transport: Transport,
+    /// The seed of all random choices.
+    pub(crate) seed: u64,
+    /// The time limit of a request.
+    pub(crate) timeout: Duration,
+    /// The maximum number of server processes to call in parallel.
+    pub(crate) jobs: usize,
+    /// Whether there may be only one process at a time.
+    pub(crate) is_single_process: bool,
+    /// How long a process takes to start.
+    pub(crate) startup: Duration,
+    /// The `_meta` of requests, if the revision has no handshake.
+    pub(crate) stateless_meta: Option<Value>,
+    /// Whether the server has resources and prompts to list.
+    pub(crate) has_resources: bool,
+    pub(crate) has_prompts: bool,
+    /// The folder of the failing calls of the server, unless the user wants none.
+    pub(crate) failure_folder: Option<FailureFolder>,
+    /// Strings that error messages may contain: the server's command line, environment values and working directory.
+    pub(crate) known_strings: Vec<String>,
+}
+
+impl CampaignSettings<'_> {
+    /// The factor by which time limits are longer than usual.
+    pub(super) fn slowdown(&self) -> u32 {
+        if self.transport == Transport::Http { HTTP_SLOWDOWN } else { 1 }
+    }
+
+    /// The time limit of the campaign, without the time for shrinking failures.
+    pub(crate) fn time(&self) -> Duration {
+        /// The maximum factor by which the default time limit is longer than usual.
+        const MAX_FACTOR: u64 = 10_000;
+        let factor = self.plan.calls.usual().div_ceil(CallBudget::USUAL).clamp(1, MAX_FACTOR);
+        let usual = DEFAULT_TIME * u32::try_from(factor).unwrap_or(1) * self.slowdown();
+        self.plan.time.unwrap_or(usual)
+    }
+
+    /// Whether new sequences of calls are made. A shard has only some of the tools that belong together.
+    pub(crate) fn makes_sequences(&self) -> bool {
+        self.plan.sequences && self.plan.shard.is_none() && self.plan.replay.is_none()
+    }
+
+    /// The minimum time between two calls, if the user set a rate limit.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        self.plan.max_rate.map(|rate| Duration::from_secs_f64(1.0 / rate.max(0.001)))
+    }
+}

@@ -1,0 +1,385 @@
+//! Makes the calls of a round, judges them in order, and finds out which call ended or blocked the server.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::super::failure::Failure;
+use super::super::failure_test::{FailureTest, Suspicion};
+use super::super::fuzz_call::{BurstEnd, FuzzCall, RecognizedResponse};
+use super::super::response_cache::ResponseCache;
+use super::super::tool_run::ToolRun;
+use super::Worker;
+use crate::case::Oracle;
+use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, outcome, response_class};
+use crate::event::CallOutcome;
+
+/// A call that was in flight when a burst ended: its index in the burst, and its exchange.
+type OpenCall = (usize, FuzzExchange);
+
+/// The answered calls of a burst, in the order in which they were made.
+struct AnsweredCalls {
+    done: Vec<(usize, FuzzExchange)>,
+    recognized: Vec<RecognizedResponse>,
+}
+
+impl AnsweredCalls {
+    fn of(mut done: Vec<(usize, FuzzExchange)>, mut recognized: Vec<RecognizedResponse>) -> Self {
+        done.sort_by_key(|(index, _)| *index);
+        recognized.sort_by_key(|known| known.index);
+        Self { done, recognized }
+    }
+
+    /// Removes and returns those made before the call with an index.
+    fn take_before(&mut self, index: usize) -> Self {
+        let later = |at: usize| at >= index;
+        let done = self.done.partition_point(|(at, _)| !later(*at));
+        let recognized = self.recognized.partition_point(|known| !later(known.index));
+        let rest = Self { done: self.done.split_off(done), recognized: self.recognized.split_off(recognized) };
+        std::mem::replace(self, rest)
+    }
+}
+
+impl Worker<'_> {
+    /// Makes the calls of a round and judges them in order.
+    pub(super) async fn run_round(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        in_flight: usize,
+        run: &mut ToolRun,
+    ) -> Result<(), String> {
+        let (began, shrinking) = (Instant::now(), self.limits.shrinking_time());
+        let mut at = 0;
+        while at < fuzz_calls.len() && self.continues() {
+            at += self.run_burst(&fuzz_calls[at..], in_flight, run).await?;
+        }
+        // Rounds that are sequential for another reason, or contain a failure, do not show the throughput.
+        if in_flight == self.concurrency.current() && self.limits.shrinking_time() == shrinking {
+            self.concurrency.record_round(fuzz_calls.len(), began.elapsed());
+        }
+        if self.environment.is_judging_cases() {
+            // Calls are slower while cases run.
+            self.limits.exclude_from_slice(began.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Makes calls until all are answered or one ends or blocks the server, and judges them; returns how many were
+    /// sent.
+    async fn run_burst(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        in_flight: usize,
+        run: &mut ToolRun,
+    ) -> Result<usize, String> {
+        let soon = self.caller.timeouts.first();
+        let fuzzed_tool = self.caller.tools().fuzzed(run.tool());
+        let is_cached = |cache: &ResponseCache<'_>| std::ptr::eq(cache.fuzzed_tool(), fuzzed_tool);
+        if !self.response_cache.as_ref().is_some_and(is_cached) {
+            self.response_cache = Some(ResponseCache::of(fuzzed_tool));
+        }
+        // Comparing two responses needs both of them.
+        let response_cache = self.response_cache.as_mut().filter(|_| !run.call_plan.doubled);
+        let process = &mut self.caller.process;
+        process.set_sending_deadline(Some(self.limits.tool_deadline(Instant::now())));
+        let burst = process.burst(fuzz_calls, in_flight, soon, response_cache).await;
+        process.set_sending_deadline(None);
+        let burst = burst?;
+        let mut answered = AnsweredCalls::of(burst.done, burst.recognized);
+        let first_open = burst.open.first().map_or(usize::MAX, |(index, _)| *index);
+        // Shrinking replaces the process, so the history for further failures is saved first.
+        let record = burst.end.is_some().then(|| self.caller.process.record());
+        self.judge_answered(fuzz_calls, answered.take_before(first_open), record.as_deref(), run).await?;
+        let duplicates = self.caller.process.take_duplicates();
+        if !duplicates.is_empty() {
+            let history = self.caller.process.record();
+            for (fuzz_call, exchange) in duplicates {
+                let violations = self.caller.judge(fuzz_call.tool, &exchange);
+                self.handle_violations_of(fuzz_call.tool, &exchange, violations, &history, run).await?;
+            }
+        }
+        if let (Some(end), Some(record)) = (burst.end, record) {
+            self.find_culprit(fuzz_calls, &mut answered, burst.open, &end, &record, run).await?;
+            self.judge_answered(fuzz_calls, answered, Some(&record), run).await?;
+        }
+        Ok(burst.unsent)
+    }
+
+    /// Counts and judges answered calls in order, and handles their violations; `record` is the history of the process, if
+    /// it is known already.
+    async fn judge_answered(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        answered: AnsweredCalls,
+        record: Option<&[(i64, FuzzCall)]>,
+        run: &mut ToolRun,
+    ) -> Result<(), String> {
+        let began = Instant::now();
+        let (done, violations) = self.count_and_judge_all(fuzz_calls, answered, run);
+        self.environment.add_judging_time(began.elapsed());
+        if violations.iter().any(|found| !found.is_empty()) {
+            let record = record.map_or_else(|| self.caller.process.record(), <[_]>::to_vec);
+            for (exchange, violations) in done.iter().zip(violations) {
+                self.handle_violations(exchange, violations, &record, run).await?;
+            }
+        }
+        if run.call_plan.doubled {
+            self.check_repeated_calls(&done, run).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts and judges answered calls in order; returns their exchanges with the violations in each.
+    fn count_and_judge_all(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        answered: AnsweredCalls,
+        run: &mut ToolRun,
+    ) -> (Vec<FuzzExchange>, Vec<Vec<OracleViolation>>) {
+        let AnsweredCalls { done, recognized } = answered;
+        let mut violations = Vec::with_capacity(done.len());
+        let mut recognized = recognized.iter().peekable();
+        for (index, exchange) in &done {
+            while let Some(known) = recognized.next_if(|known| known.index < *index) {
+                self.count_recognized(&fuzz_calls[known.index], known, run);
+            }
+            violations.push(self.count_and_judge(exchange, run));
+        }
+        recognized.for_each(|known| self.count_recognized(&fuzz_calls[known.index], known, run));
+        (done.into_iter().map(|(_, exchange)| exchange).collect(), violations)
+    }
+
+    /// Counts an exchange and judges it.
+    fn count_and_judge(&mut self, exchange: &FuzzExchange, run: &mut ToolRun) -> Vec<OracleViolation> {
+        self.limits.counters_mut().record_response(exchange);
+        let alone = (exchange.alone && exchange.outcome == ExchangeOutcome::Answered).then_some(exchange.duration);
+        let answered = alone.filter(|_| !exchange.responses.is_empty());
+        let is_new = run.counts.count(&exchange.call, outcome(exchange), &response_class(exchange), answered);
+        let result = exchange.responses.first().and_then(|answer| answer.get("result"));
+        self.learn(&exchange.call, outcome(exchange), is_new, result, alone, run);
+        self.caller.judge(run.tool(), exchange)
+    }
+
+    /// Counts a call whose response is known to be valid.
+    fn count_recognized(&mut self, fuzz_call: &FuzzCall, known: &RecognizedResponse, run: &mut ToolRun) {
+        let response = &known.response;
+        self.limits.counters_mut().record_valid_response();
+        let is_new = run.counts.count(&fuzz_call.call, response.outcome, &response.class, known.alone);
+        self.learn(&fuzz_call.call, response.outcome, is_new, response.message.get("result"), known.alone, run);
+    }
+
+    /// Updates the plan of calls, and what is known about the tool, with an outcome.
+    fn learn(
+        &mut self,
+        call: &Arc<Call>,
+        outcome: CallOutcome,
+        is_new: bool,
+        result: Option<&Value>,
+        alone: Option<Duration>,
+        run: &mut ToolRun,
+    ) {
+        self.caller.timeouts.record(alone.unwrap_or_default());
+        if !matches!(outcome, CallOutcome::Closed | CallOutcome::NoResponse) {
+            run.crashes.record_answer(call);
+        }
+        run.call_plan.count(call);
+        if is_new {
+            run.call_plan.add_to_corpus(call);
+        }
+        if call.validity == Validity::Valid && outcome == CallOutcome::Success {
+            run.call_plan.record_success(call);
+            if let Some(result) = result {
+                run.pool.learn(run.call_plan.tool, result, call);
+            }
+            if let Some(latency) = alone {
+                run.latencies.record(latency);
+            }
+        }
+    }
+
+    /// Finds out which of the calls in flight ended the server or made it hang. Those of the `answered` calls that were made
+    /// before one of them are judged before it: which calls come next depends on the order, and must not depend on which
+    /// calls happened to be late.
+    async fn find_culprit(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        answered: &mut AnsweredCalls,
+        suspects: Vec<OpenCall>,
+        end: &BurstEnd,
+        record: &[(i64, FuzzCall)],
+        run: &mut ToolRun,
+    ) -> Result<(), String> {
+        if *end == BurstEnd::Flooded {
+            self.limits.stop_finally("the server wrote endlessly without answering");
+            return Ok(());
+        }
+        if self.caller.process.is_gone() {
+            self.report_server_end_by(suspects, run.tool());
+            return Ok(());
+        }
+        let first = suspects.first().map_or(0, |(_, first)| first.id);
+        let history = calls_before(record, first);
+        let alone = suspects.len() == 1;
+        let last = suspects.last().map(|(_, last)| last.clone()).filter(|_| !alone);
+        let mut culprit = false;
+        for (index, exchange) in suspects {
+            if !self.continues() {
+                return Ok(());
+            }
+            self.judge_answered(fuzz_calls, answered.take_before(index), Some(record), run).await?;
+            let fuzz_call = &fuzz_calls[index];
+            let soon = self.caller.timeouts.first();
+            let exchange = if alone { exchange } else { self.caller.process.call(fuzz_call, soon).await? };
+            let waited = if alone { soon } else { soon * 2 };
+            let exchange = self.retry_if_unanswered(fuzz_call, exchange, &history, waited).await?;
+            if exchange.outcome == ExchangeOutcome::Answered {
+                self.caller.timeouts.record(exchange.duration);
+            }
+            culprit |= exchange.outcome != ExchangeOutcome::Answered;
+            self.limits.counters_mut().record_failure(&exchange);
+            if matches!(exchange.outcome, ExchangeOutcome::Exited { .. }) {
+                run.crashes.record_crash(&exchange.call);
+            }
+            if matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
+                self.limits.exclude_from_slice(soon);
+            }
+            let began = Instant::now();
+            let mut violations = self.count_and_judge(&exchange, run);
+            self.environment.add_judging_time(began.elapsed());
+            if !self.limits.counters().had_full_timeouts() {
+                violations.retain(|violation| violation.oracle != Oracle::Hang);
+            }
+            self.handle_violations(&exchange, violations, record, run).await?;
+        }
+        if let (false, Some(last)) = (culprit, last) {
+            // No call does it alone, so preceding calls are needed.
+            self.limits.counters_mut().record_server_end();
+            let violations = self.caller.judge(run.tool(), &last);
+            self.handle_violations(&last, violations, record, run).await?;
+        }
+        Ok(())
+    }
+
+    /// Distinguishes a call that is never answered from a slow one; `waited` is the time waited so far.
+    async fn retry_if_unanswered(
+        &mut self,
+        fuzz_call: &FuzzCall,
+        exchange: FuzzExchange,
+        history: &[FuzzCall],
+        waited: Duration,
+    ) -> Result<FuzzExchange, String> {
+        if !matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
+            return Ok(exchange);
+        }
+        let known = self.caller.judge(fuzz_call.tool, &exchange);
+        if known.iter().any(|violation| self.failures.is_known(fuzz_call.tool, violation)) {
+            // Such a call is known to go unanswered for the full timeout.
+            return Ok(exchange);
+        }
+        if !self.limits.counters_mut().grant_full_timeout() {
+            return Ok(exchange);
+        }
+        let began = Instant::now();
+        let retried = self.caller.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
+        if retried.outcome != ExchangeOutcome::Answered {
+            self.limits.counters_mut().record_full_timeout(&retried);
+            self.limits.add_shrinking(began.elapsed());
+        }
+        Ok(retried)
+    }
+
+    /// Reports the end of a server that the client cannot restart, if no call was seen to end it, with the last call.
+    pub(super) fn report_server_end(&mut self) {
+        if self.caller.process.is_gone()
+            && !self.failures.any(|found| found.violation.oracle == Oracle::Crash)
+            && let Some((fuzz_call, exchange)) = self.caller.process.last_call()
+        {
+            self.report_server_end_by(vec![(0, exchange)], fuzz_call.tool);
+        }
+    }
+
+    /// Reports the end of a server that the client cannot restart, with the last of the calls in flight, as nothing
+    /// can be repeated.
+    fn report_server_end_by(&mut self, suspects: Vec<OpenCall>, tool: usize) {
+        self.limits.stop_finally("the server ended, and the client cannot restart it");
+        let others = suspects.len().saturating_sub(1);
+        let Some((_, last)) = suspects.into_iter().next_back() else { return };
+        for mut violation in self.caller.judge(tool, &last) {
+            if others > 0 {
+                let rest = format!("; {others} other calls were in flight, and one of them may be the cause");
+                violation.actual.push_str(&rest);
+            }
+            self.failures.add(Failure::unshrunk(&self.caller, tool, violation, &last, 0));
+        }
+    }
+
+    /// Shrinks a result that differs when a call is repeated.
+    async fn check_repeated_calls(&mut self, done: &[FuzzExchange], run: &ToolRun) -> Result<(), String> {
+        let Some(suspicion) = self.repeated_calls.observe(run.tool(), done) else { return Ok(()) };
+        if !self.failures.is_known(run.tool(), &suspicion.violation)
+            && self.repeated_calls.confirm(&mut self.caller, &suspicion).await?
+        {
+            self.investigate(&suspicion, run).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts known failures of the current tool and shrinks new ones; `record` is the history of the process.
+    async fn handle_violations(
+        &mut self,
+        exchange: &FuzzExchange,
+        violations: Vec<OracleViolation>,
+        record: &[(i64, FuzzCall)],
+        run: &mut ToolRun,
+    ) -> Result<(), String> {
+        self.handle_violations_of(run.tool(), exchange, violations, record, run).await
+    }
+
+    /// The same for a tool that may be another one.
+    async fn handle_violations_of(
+        &mut self,
+        tool: usize,
+        exchange: &FuzzExchange,
+        violations: Vec<OracleViolation>,
+        record: &[(i64, FuzzCall)],
+        run: &mut ToolRun,
+    ) -> Result<(), String> {
+        for violation in violations {
+            if self.failures.count(tool, &violation) {
+                continue;
+            }
+            let found = if self.failures.may_shrink(tool) && self.limits.may_shrink(Instant::now()) {
+                // The call as sent, with its reused values.
+                let made = record.iter().find(|(id, fuzz_call)| *id == exchange.id && fuzz_call.tool == tool);
+                let fuzz_call = made.map_or_else(
+                    || FuzzCall::new(tool, Arc::clone(&exchange.call)),
+                    |(_, fuzz_call)| fuzz_call.clone(),
+                );
+                let suspicion = Suspicion {
+                    test: FailureTest::Response,
+                    violation: violation.clone(),
+                    failing: Some((fuzz_call, exchange.clone())),
+                    // A call that was repeated alone has a later id than all preceding calls.
+                    preceding: calls_before(record, exchange.id),
+                };
+                self.shrink(&suspicion, run).await?
+            } else {
+                None
+            };
+            let found = found.unwrap_or_else(|| Failure::unshrunk(&self.caller, tool, violation, exchange, 0));
+            if let (Oracle::Crash | Oracle::Hang, Validity::Violates(constraint)) =
+                (found.violation.oracle, &exchange.call.validity)
+            {
+                run.call_plan.avoid(constraint);
+            }
+            self.failures.add(found);
+        }
+        Ok(())
+    }
+}
+
+/// The calls with smaller ids.
+fn calls_before(record: &[(i64, FuzzCall)], id: i64) -> Vec<FuzzCall> {
+    record.iter().filter(|(known, _)| *known < id).map(|(_, fuzz_call)| fuzz_call.clone()).collect()
+}

@@ -1,0 +1,452 @@
+//! The context of a run: what all of its parts share, each part of it in a type that owns its state.
+//!
+//! It knows the plan, grants permits for processes, keeps the process of an HTTP server running, closes connections,
+//! and passes events to the sink. It opens no connection and sends no message.
+
+mod activity;
+mod answer_times;
+mod command;
+mod event_output;
+mod http_host;
+mod permits;
+mod shutdown;
+mod statistics;
+mod target;
+mod transcript_output;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::task::JoinError;
+
+use self::activity::Activity;
+pub(crate) use self::activity::{ActiveRevision, FuzzedRevision};
+pub(crate) use self::answer_times::{AnswerTimes, RequestKind};
+pub(crate) use self::command::command_of;
+use self::event_output::EventOutput;
+pub(crate) use self::http_host::HostError;
+use self::http_host::{HttpHost, is_listening};
+pub(crate) use self::permits::{PermitRequest, ProcessPermit};
+use self::permits::{Priority, ProcessPermits};
+use self::shutdown::Shutdowns;
+pub(crate) use self::shutdown::{ClosedConnection, shutdown_grace_for};
+use self::statistics::Statistics;
+pub(crate) use self::statistics::milliseconds;
+pub(crate) use self::target::{SessionHistory, Target, UnconfirmedResult, case_result};
+use self::transcript_output::TranscriptOutput;
+use crate::case::Case;
+use crate::check::evidence;
+use crate::client::{
+    Connection, EntryObserver, HostState, MemoryBudget, PackagedProgram, RecordOptions, is_package_runner,
+};
+use crate::event::{Event, Problem, RunSummary, Sink};
+use crate::plan::{Launcher, Plan, default_jobs};
+use crate::spec::{Revision, Transport};
+use crate::transcript::{Entry, SessionParameters};
+
+/// The signal to stop a run: after `true`, the run ends every process and reports the results so far.
+pub type Stop = watch::Receiver<bool>;
+
+/// How long a process over HTTP that stopped answering gets to exit.
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The number of processes at once of a server that is slow to answer.
+const PROCESSES_OF_SLOW_SERVER: usize = 32;
+
+/// The number of sessions at once of an HTTP server that is slow to answer, at first and at most: all of them share one
+/// process, which may be slow because it is busy. While it opens sessions as fast as the first one, more are allowed.
+const FIRST_SESSIONS_OF_SLOW_SERVER: usize = 16;
+const MAX_SESSIONS_OF_SLOW_SERVER: usize = 96;
+
+/// How many times longer than the first opening another one may take if the open sessions do not slow it down.
+const EQUALLY_FAST: f32 = 1.5;
+
+/// How long an HTTP server that the client cannot restart gets to become reachable again.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The context that all parts of a run share. A clone is the same context.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) plan: Arc<Plan>,
+    /// The priority of this part of the run for process permits.
+    priority: Priority,
+    /// The signal to stop the run. Fuzzing stops by itself on it.
+    stop: Stop,
+    permits: Arc<ProcessPermits>,
+    activity: Arc<Activity>,
+    memory_budget: Arc<MemoryBudget>,
+    shared: Arc<SharedState>,
+}
+
+/// The parts that nothing outside of the context holds.
+struct SharedState {
+    events: EventOutput,
+    statistics: Statistics,
+    shutdowns: Shutdowns,
+    /// The transcript, if the run saves one.
+    transcript: Option<TranscriptOutput>,
+    host: HttpHost,
+    /// The command that the package runner has started, once it is known.
+    resolved_command: OnceLock<PackagedProgram>,
+    /// The case of each pass, in any revision.
+    executions: Mutex<Vec<String>>,
+    /// What is known about the answers of the server, by revision.
+    answer_times: Mutex<BTreeMap<Revision, Arc<AnswerTimes>>>,
+    /// Whether the server is slow to answer.
+    is_slow: AtomicBool,
+    /// How long a slow HTTP server took to open its first session.
+    first_opening: OnceLock<Duration>,
+    /// How many further sessions an HTTP server that is slow to answer may get.
+    further_sessions: AtomicUsize,
+}
+
+impl Context {
+    /// The context of a plan's run that reports to a sink until it is stopped.
+    pub(crate) fn new(plan: Plan, sink: Arc<Mutex<dyn Sink>>, stop: Stop) -> Self {
+        Self {
+            permits: ProcessPermits::new(plan.jobs.max(1)),
+            priority: Priority::Normal,
+            stop,
+            activity: Arc::default(),
+            memory_budget: Arc::default(),
+            shared: Arc::new(SharedState {
+                events: EventOutput::new(sink),
+                statistics: Statistics::default(),
+                shutdowns: Shutdowns::default(),
+                host: HttpHost::default(),
+                resolved_command: OnceLock::new(),
+                executions: Mutex::default(),
+                answer_times: Mutex::default(),
+                is_slow: AtomicBool::new(false),
+                first_opening: OnceLock::new(),
+                further_sessions: AtomicUsize::new(0),
+                transcript: plan.save_transcript.then(|| TranscriptOutput::new(&plan.launcher)),
+            }),
+            plan: Arc::new(plan),
+        }
+    }
+
+    /// The same context with high or normal priority.
+    pub(crate) fn with_priority(&self, urgent: bool) -> Self {
+        Self { priority: if urgent { Priority::High } else { Priority::Normal }, ..self.clone() }
+    }
+
+    /// The same context with other cases, whose failures are not confirmed and which are not fuzzed. Those in
+    /// `stimuli` have no result.
+    pub(crate) fn with_cases(&self, cases: Vec<Arc<Case>>, stimuli: BTreeSet<String>) -> Self {
+        let plan = Plan { cases, stimuli, retries: 0, fuzz: None, ..Plan::clone(&self.plan) };
+        Self { plan: Arc::new(plan), ..self.clone() }
+    }
+
+    /// Requests a permit for one more busy process.
+    pub(crate) fn request_permit(&self) -> PermitRequest {
+        self.permits.request(self.priority)
+    }
+
+    /// Records that the server is slow to answer, and how long its first opening took. More of its processes are allowed at once, since they only wait, unless
+    /// the user set the number.
+    pub(crate) fn mark_slow(&self, opening: Duration) {
+        let was_slow = self.shared.is_slow.swap(true, Ordering::Relaxed);
+        if was_slow || self.plan.jobs != default_jobs() {
+            return;
+        }
+        let mut count = PROCESSES_OF_SLOW_SERVER;
+        if self.plan.transport() == Transport::Http {
+            count = FIRST_SESSIONS_OF_SLOW_SERVER;
+            self.shared.first_opening.get_or_init(|| opening);
+            self.shared.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
+        }
+        self.permits.add(count.saturating_sub(self.plan.jobs));
+    }
+
+    /// Allows one more session of an HTTP server that is slow to answer, up to a maximum, if it opened one as fast as the
+    /// first.
+    pub(crate) fn allow_further_session(&self, opening: Duration) {
+        let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST);
+        if !self.shared.first_opening.get().is_some_and(is_fast) {
+            return;
+        }
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.shared.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            self.permits.add(1);
+        }
+    }
+
+    /// Whether the server is slow to answer.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.shared.is_slow.load(Ordering::Relaxed)
+    }
+
+    /// What is known about the answers of the server in a revision.
+    pub(crate) fn answer_times(&self, revision: Revision) -> Arc<AnswerTimes> {
+        let mut times = self.shared.answer_times.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(times.entry(revision).or_default())
+    }
+
+    /// Releases the permit of a process that only waits from now on. With a single job, processes must not overlap,
+    /// so the permit is returned instead.
+    pub(crate) fn release_if_idle(&self, permit: ProcessPermit) -> Option<ProcessPermit> {
+        (self.plan.jobs <= 1).then_some(permit)
+    }
+}
+
+/// The package runner.
+impl Context {
+    /// The command that starts the server without the package runner, if known.
+    pub(crate) fn without_package_runner(&self) -> Option<Command> {
+        self.shared.resolved_command.get().map(PackagedProgram::command)
+    }
+
+    /// Whether the server's command is a package runner that has not been resolved.
+    pub(crate) fn has_runner(&self) -> bool {
+        matches!(&self.plan.launcher, Launcher::Command(server) if is_package_runner(&server.command))
+            && self.shared.resolved_command.get().is_none()
+    }
+
+    /// Determines what the package runner started, now that the process answers.
+    pub(crate) fn detect_runner(&self, connection: &Connection) {
+        if !self.has_runner() {
+            return;
+        }
+        if let Some(resolved_command) = connection.process_id().and_then(PackagedProgram::of) {
+            // Another task may have set it meanwhile.
+            let _packaged = self.shared.resolved_command.get_or_init(|| resolved_command);
+        }
+    }
+}
+
+/// Executions of cases.
+impl Context {
+    /// The case of each pass.
+    fn executions(&self) -> MutexGuard<'_, Vec<String>> {
+        self.shared.executions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a new pass of a case; returns its number.
+    pub(crate) fn new_execution(&self, case: &str) -> usize {
+        let mut executions = self.executions();
+        executions.push(case.to_owned());
+        executions.len() - 1
+    }
+
+    /// The case of a pass.
+    pub(crate) fn case_of(&self, execution: usize) -> Option<String> {
+        self.executions().get(execution).cloned()
+    }
+}
+
+/// The process of an HTTP server.
+impl Context {
+    /// Makes sure that an HTTP server that the client starts is running; does nothing for other servers.
+    pub(crate) async fn ready(&self) -> Result<(), HostError> {
+        match &self.plan.launcher {
+            Launcher::Http(server) => self.shared.host.ensure_running(server, self.plan.startup_timeout).await,
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => Ok(()),
+        }
+    }
+
+    /// Replaces the process of an HTTP server that the client starts; returns its id.
+    pub(crate) async fn restart_host(&self) -> Result<Option<i32>, String> {
+        let Launcher::Http(server) = &self.plan.launcher else { return Ok(None) };
+        let restarted = self.shared.host.restart(server, self.plan.startup_timeout).await;
+        restarted.map_err(|host_error| format!("the server could not be restarted: {}", host_error.describe()))
+    }
+
+    /// The state of an HTTP server that stopped answering.
+    pub(crate) async fn host_state(&self) -> HostState {
+        let Launcher::Http(server) = &self.plan.launcher else { return HostState::Listening };
+        if server.command.is_some() {
+            return match self.shared.host.wait_for_exit(server, EXIT_STATUS_TIMEOUT).await {
+                Some((status, stderr)) => HostState::Ended { status, stderr },
+                None => HostState::Listening,
+            };
+        }
+        if is_listening(server, RECONNECT_TIMEOUT).await { HostState::Listening } else { HostState::Unreachable }
+    }
+
+    /// The end of the output of an HTTP server that the client started.
+    pub(crate) async fn host_output(&self) -> String {
+        match &self.plan.launcher {
+            Launcher::Http(server) => self.shared.host.output(server).await,
+            Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => String::new(),
+        }
+    }
+
+    /// Ends the process of an HTTP server that the client started.
+    pub(crate) async fn stop_host(&self) {
+        self.shared.host.end(self.plan.shutdown_grace).await;
+    }
+}
+
+/// The progress of the run, and the signal to stop it.
+impl Context {
+    /// Whether the run was asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Waits until the run is asked to stop.
+    pub(crate) async fn stopped(&self) {
+        // Without a sender there is no stop signal.
+        if self.stop.clone().wait_for(|stop| *stop).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Registers a revision whose cases start to run.
+    pub(crate) fn begin_cases(&self) -> ActiveRevision {
+        self.activity.begin_cases()
+    }
+
+    /// Whether any cases are running, which slows down everything else.
+    pub(crate) fn is_judging_cases(&self) -> bool {
+        self.activity.is_running_cases()
+    }
+
+    /// Waits until the cases of every revision have finished, or the run is asked to stop.
+    pub(crate) async fn wait_for_cases(&self) {
+        tokio::select! {
+            () = self.activity.wait_for_cases() => {}
+            () = self.stopped() => {}
+        }
+    }
+
+    /// Registers a revision that is fuzzed from now on. If all revisions share one process, waits until no other one
+    /// is.
+    pub(crate) async fn begin_fuzzing(&self) -> FuzzedRevision {
+        self.activity.begin_fuzzing(matches!(self.plan.launcher, Launcher::Http(_))).await
+    }
+
+    /// Whether any revision is being fuzzed.
+    pub(crate) fn is_fuzzing(&self) -> bool {
+        self.activity.is_fuzzing()
+    }
+}
+
+/// Events and measurements.
+impl Context {
+    /// Sends an event to the sink. A failing sink is reported at the end; the run continues.
+    pub(crate) fn emit(&self, event: &Event) {
+        self.shared.events.emit(event);
+    }
+
+    /// Counts one more process.
+    pub(crate) fn count_launch(&self) {
+        self.shared.statistics.count_launch();
+    }
+
+    /// Measures the time that judging takes.
+    pub(crate) fn judging<T>(&self, judge: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let judged = judge();
+        self.add_judging_time(began.elapsed());
+        judged
+    }
+
+    /// Adds to the time that judging took.
+    pub(crate) fn add_judging_time(&self, duration: Duration) {
+        self.shared.statistics.add_judging(duration);
+    }
+
+    /// Judges on a blocking thread, so that connections are not delayed, and one revision at a time, so that memory
+    /// for a long transcript is needed only once.
+    pub(crate) async fn judge_in_background<T: Send + 'static>(
+        &self,
+        judge: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let _turn = self.activity.judging_lock.lock().await;
+        let context = self.clone();
+        tokio::task::spawn_blocking(move || context.judging(judge)).await
+    }
+
+    /// Reports the end of a run that took this long, and returns its summary.
+    ///
+    /// # Errors
+    /// When the sink failed to handle an event.
+    pub(crate) fn finish(&self, wall: Duration, problem: Option<Problem>) -> io::Result<RunSummary> {
+        let timing = self.shared.statistics.timing(wall, self.shared.host.launches());
+        let summary = RunSummary { totals: self.shared.events.totals(), timing, problem };
+        self.emit(&Event::RunFinished(Box::new(summary.clone())));
+        match self.shared.events.take_error() {
+            Some(error) => Err(error),
+            None => Ok(summary),
+        }
+    }
+}
+
+/// The recording and the closing of connections.
+impl Context {
+    /// How to record a new connection; with `show_wire`, every message is sent to the sink.
+    pub(crate) fn record_options(&self, purpose: &str) -> RecordOptions {
+        if !matches!(self.plan.launcher, Launcher::Http(_)) {
+            self.count_launch();
+        }
+        let (name, saver) = self.begin_transcript(purpose, true).unzip();
+        let observer = match (self.plan.show_wire, saver) {
+            (false, saver) => saver,
+            (true, saver) => {
+                let (context, connection) = (self.clone(), purpose.to_owned());
+                Some(Arc::new(move |entry: &Entry| {
+                    if let Some(saver) = &saver {
+                        saver(entry);
+                    }
+                    context.emit(&Event::Wire { connection: connection.clone(), evidence: evidence(entry) });
+                }) as EntryObserver)
+            }
+        };
+        RecordOptions { memory_budget: Arc::clone(&self.memory_budget), observer, name, ..RecordOptions::default() }
+    }
+
+    /// Sees what is sent and received on a connection that is not recorded, if the run saves a transcript.
+    pub(crate) fn unrecorded_observer(&self, purpose: &str) -> Option<EntryObserver> {
+        self.begin_transcript(purpose, false).map(|(_, saver)| saver)
+    }
+
+    /// Begins a connection in the transcript, if the run saves one; its name there, and the callback that adds entries.
+    fn begin_transcript(&self, purpose: &str, watched: bool) -> Option<(Arc<str>, EntryObserver)> {
+        let output = self.shared.transcript.as_ref()?;
+        let context = self.clone();
+        let emit = move |line| context.emit(&Event::TranscriptLine { line });
+        let context = self.clone();
+        Some(output.begin(purpose, watched, emit, move |execution| context.case_of(execution)))
+    }
+
+    /// Notes in the transcript, if the run saves one, that passive cases judge a connection in a revision.
+    pub(crate) fn note_judged(&self, connection: &str, revision: Revision, parameters: &SessionParameters) {
+        if let Some(transcript) = &self.shared.transcript {
+            let line = transcript.judged_line(connection, revision.as_str(), parameters);
+            self.emit(&Event::TranscriptLine { line });
+        }
+    }
+
+    /// Closes a connection and returns its transcript.
+    pub(crate) async fn close(&self, connection: Connection, purpose: String) -> ClosedConnection {
+        let (startup, limited) = (connection.first_line(), connection.rate_limited_requests());
+        let (without_package_runner, name) = (connection.is_without_package_runner(), connection.name());
+        self.shared.statistics.add_startup(startup);
+        let timeouts = self.shared.shutdowns.timeouts(self.plan.shutdown_grace, &connection);
+        let (step, entries) = connection.shut_down(timeouts).await;
+        self.shared.shutdowns.record(step);
+        ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited }
+    }
+
+    /// Closes a connection in the background; its transcript is not needed.
+    pub(crate) fn close_in_background(&self, connection: Connection, purpose: &str) {
+        let (context, purpose) = (self.clone(), purpose.to_owned());
+        let task = tokio::spawn(async move {
+            let _record = context.close(connection, purpose).await;
+        });
+        self.shared.shutdowns.add_background_task(task);
+    }
+
+    /// Waits for the connections that are closing in the background, or aborts them.
+    pub(crate) async fn finish_closing(&self, immediately: bool) {
+        self.shared.shutdowns.finish(immediately).await;
+    }
+}

@@ -1,0 +1,161 @@
+//! How a server answers in one revision: the requests that it leaves unanswered, and its slowest answer.
+//!
+//! All sessions of a revision share it, so that silence is waited for once and not by each of them.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
+
+/// The least time that a response is waited for whose kind is known to go unanswered.
+const MIN_REPEATED_WAIT: Duration = Duration::from_millis(100);
+
+/// How much longer than its slowest answer a server gets for such a response.
+const SLOWEST_ANSWER_FACTOR: u32 = 2;
+
+/// What the sessions of one revision know about the server's answers.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerTimes(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The kinds of requests of which one went unanswered for the full time and none was answered since.
+    unanswered: BTreeSet<RequestKind>,
+    slowest: Duration,
+    /// The methods of which a request was answered, if by an error.
+    answered_methods: BTreeSet<String>,
+    /// The methods of which a valid request went unanswered.
+    unanswered_methods: BTreeSet<String>,
+}
+
+impl Known {
+    /// Whether no request of a method was answered, though a valid one was waited for.
+    fn is_silent(&self, method: &str) -> bool {
+        self.unanswered_methods.contains(method) && !self.answered_methods.contains(method)
+    }
+
+    /// Whether a request of this kind, or each of its method, went unanswered.
+    fn leaves_unanswered(&self, kind: &RequestKind) -> bool {
+        self.unanswered.contains(kind) || self.is_silent(&kind.method)
+    }
+}
+
+/// The kind of a request: what is known about one that went unanswered applies to all of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RequestKind {
+    pub(crate) method: String,
+    /// What its requests have in common besides the method.
+    pub(crate) common: String,
+}
+
+impl RequestKind {
+    /// The kind of the first request of a session.
+    pub(crate) fn opening(method: &str) -> Self {
+        Self { method: method.to_owned(), common: "opening".to_owned() }
+    }
+}
+
+impl AnswerTimes {
+    /// Records which requests of a transcript were answered, and which were waited for in vain. `is_valid` says whether a
+    /// request made for a step, or for none, is one that a server has to serve.
+    pub(crate) fn record_exchanges(&self, record: &Transcript, is_valid: impl Fn(Option<StepId>) -> bool) {
+        let rejected: BTreeSet<usize> = record
+            .http_exchanges()
+            .iter()
+            .filter(|http| http.value.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400))
+            .map(|http| http.sent)
+            .collect();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for exchange in record.exchanges() {
+            let Some(method) = exchange.request.get("method").and_then(Value::as_str) else { continue };
+            let step_id = match &record.entries[exchange.sent].event {
+                Event::Sent { step_id, .. } => *step_id,
+                _ => None,
+            };
+            if !exchange.responses.is_empty() || rejected.contains(&exchange.sent) {
+                known.answered_methods.insert(method.to_owned());
+            } else if is_valid(step_id) && is_given_up(record, &exchange) {
+                known.unanswered_methods.insert(method.to_owned());
+            }
+        }
+    }
+
+    /// The methods of which no request was answered, though a valid one was waited for.
+    pub(crate) fn silent_methods(&self) -> BTreeSet<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.unanswered_methods.iter().filter(|method| known.is_silent(method)).cloned().collect()
+    }
+
+    /// How long to wait for the response to a request of a kind where `limit` is usual.
+    pub(crate) fn limit(&self, kind: &RequestKind, limit: Duration) -> Duration {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.leaves_unanswered(kind) {
+            return limit;
+        }
+        MIN_REPEATED_WAIT.max(known.slowest * SLOWEST_ANSWER_FACTOR).min(limit)
+    }
+
+    /// Whether requests of a kind are known to go unanswered.
+    pub(crate) fn are_unanswered(&self, kind: &RequestKind) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).leaves_unanswered(kind)
+    }
+
+    /// How long to wait at least for a response of this server where `usual` is enough for others.
+    pub(crate) fn at_least(&self, usual: Duration) -> Duration {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        usual.max(known.slowest * SLOWEST_ANSWER_FACTOR)
+    }
+
+    /// Records that a request was answered, after this time.
+    pub(crate) fn record_answer(&self, duration: Duration) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.slowest = known.slowest.max(duration);
+    }
+
+    /// Records whether a request of a kind was answered; returns whether its silence was known before.
+    pub(crate) fn record(&self, kind: &RequestKind, answered: bool) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if answered {
+            known.unanswered.remove(kind)
+        } else {
+            !known.unanswered.insert(kind.clone()) || known.is_silent(&kind.method)
+        }
+    }
+}
+
+/// Whether the client stopped waiting for the response to a request while the connection was open.
+fn is_given_up(record: &Transcript, exchange: &Exchange<'_>) -> bool {
+    let later = || record.entries.iter().skip(exchange.sent);
+    let cancels = |entry: &Entry| {
+        let message = entry.sent().filter(|message| message["method"] == "notifications/cancelled");
+        let id = message.and_then(|message| message.pointer("/params/requestId"));
+        id.is_some() && id == exchange.request.get("id")
+    };
+    !later().any(|entry| matches!(entry.event, Event::Closed | Event::Exited { .. } | Event::Overflow))
+        && later().any(|entry| matches!(entry.event, Event::TimedOut { .. }) || cancels(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_goes_unanswered_is_waited_for_once_in_full() {
+        let (times, full) = (AnswerTimes::default(), Duration::from_secs(5));
+        let kind = |common: &str| RequestKind { method: "ping".to_owned(), common: common.to_owned() };
+        let (a, b) = (&kind("a"), &kind("b"));
+        assert_eq!(times.limit(a, full), full);
+        assert!(!times.record(a, false) && times.record(a, false));
+        assert_eq!((times.limit(a, full), times.limit(b, full)), (MIN_REPEATED_WAIT, full));
+        times.record_answer(Duration::from_secs(1));
+        times.record_answer(Duration::from_millis(1));
+        assert_eq!(times.limit(a, full), Duration::from_secs(2));
+        times.record_answer(Duration::from_secs(9));
+        assert_eq!(times.limit(a, full), full);
+        times.record(a, true);
+        assert_eq!(times.limit(a, Duration::from_secs(60)), Duration::from_secs(60));
+    }
+}

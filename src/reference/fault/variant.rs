@@ -1,0 +1,22 @@
+//! Servers that conform in ways that are easily mistaken for a deviation.
+//!
+//! Names, revisions and descriptions only; see [`super`] for how the tables are joined.
+
+macro_rules! variant_faults {
+    ($next:ident $($then:ident)*; $($rows:tt)*) => {
+        $next! { $($then)*; $($rows)*
+            RelaysClientErrors, "relays-client-errors", HANDSHAKE, "conforms, but answers calls with the errors of the client";
+            InterimWithNullContent, "interim-with-null-content", MODERN, "conforms, but writes null content next to input requests";
+            InputBeforeValidation, "input-before-validation", MODERN, "conforms, but requests input before it validates arguments";
+            PromptEmbedsArgument, "prompt-embeds-argument", FROM_2024_11_05, "conforms, but embeds a resource whose URI is an argument";
+            MarkupExample, "markup-example", FROM_2024_11_05, "conforms, but quotes markup in the description of a tool";
+            ForbiddenTaskToolError, "forbidden-task-tool-error", ONLY_2025_11_25, "conforms, but rejects forbidden tasks with tool errors";
+            ParticularTools, "particular-tools", FROM_2025_06_18, "conforms, but its tools serve only values that it names elsewhere";
+            RenderKinds, "render-kinds", FROM_2024_11_05, "conforms, but selects the kind of a result by an enumeration";
+            RenderedImageDataUrl, "rendered-image-data-url", FROM_2024_11_05, "renders an image as a data: URL for one value of an enumeration";
+            TemplateResourceEmpty, "template-resource-empty", FROM_2024_11_05, "returns resources of a template without text or blob";
+            SurrogateIdEchoed, "surrogate-id-echoed", EVERY, "conforms, and returns ids with an escaped lone surrogate";
+            ResultNull, "result-null", EVERY, "returns null as the result of resources/templates/list";
+        }
+    };
+}

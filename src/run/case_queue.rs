@@ -1,0 +1,534 @@
+//! Runs the active cases of a revision: in sequence on a session that they share, or each on its own process.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::additional_session::open_additional_session;
+use super::case_run::{carry_out_fresh, judge};
+use super::case_session::{
+    ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
+    was_refused,
+};
+use super::discovery::{RemainingDiscovery, wait_for_unanswered};
+use super::further_requests::send_further_requests;
+use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
+use super::parallel_passes::{SessionKind, carry_out_passes};
+use super::shared_results::{SharedResults, is_shared, report_shared};
+use crate::case::{Action, Active, Body, Case, Process};
+use crate::check::{self, Execution, Judgement};
+use crate::client::WaitOutcome;
+use crate::context::{PermitRequest, ProcessPermit, SessionHistory, Target};
+use crate::inventory::Inventory;
+use crate::session::{Session, full_capabilities};
+use crate::spec::{Era, Revision};
+
+/// How often to restart the server after a case has ended it.
+const MAX_RESTARTS: usize = 40;
+
+/// From which average duration on cases run side by side on more sessions, and after how many cases it is known.
+const SLOW_CASE: Duration = Duration::from_millis(400);
+const MIN_CASES_FOR_PACE: u32 = 3;
+
+/// The maximum number of further sessions, more if the server answers slowly, and the number of cases that one is worth.
+const MAX_MORE_SESSIONS: usize = 8;
+const MAX_MORE_SESSIONS_OF_SLOW_SERVER: usize = 32;
+const MIN_CASES_PER_SESSION: usize = 3;
+
+/// How often the server may stop answering before it is abandoned.
+const MAX_SILENCES: usize = 2;
+
+/// Runs the cases that share the main session. `remaining_discovery` is done on it as well.
+pub(super) async fn run_on_main_session(
+    target: Target,
+    main: Session,
+    cases: Vec<Arc<Case>>,
+    remaining_discovery: RemainingDiscovery,
+    begun: RemainingCases,
+    permit: ProcessPermit,
+) -> ClosedSessions {
+    let capabilities = full_capabilities(target.revision);
+    let queue = SessionQueue::new(target, main, capabilities, "main session");
+    let mut queue = SessionQueue { remaining_discovery, shows_more: true, ..queue };
+    queue.history.with_discovery = true;
+    queue.run(cases, begun, permit).await
+}
+
+/// Runs the cases that may harm the server, on a session that declares no capabilities.
+///
+/// The permit is requested immediately.
+pub(super) fn run_on_disposable_session(
+    target: Target,
+    cases: Vec<Arc<Case>>,
+) -> impl Future<Output = ClosedSessions> + Send {
+    let permit_request = target.context.request_permit();
+    run_disposable_queue(target, cases, permit_request)
+}
+
+async fn run_disposable_queue(target: Target, cases: Vec<Arc<Case>>, permit_request: PermitRequest) -> ClosedSessions {
+    const PURPOSE: &str = "disposable session";
+    let permit = permit_request.granted().await;
+    match open(&target, json!({}), PURPOSE).await {
+        Ok(session) => {
+            let queue = SessionQueue::new(target, session, json!({}), PURPOSE);
+            queue.run(cases, RemainingCases::default(), permit).await
+        }
+        Err(OpenError { reason, sessions }) => {
+            for case in cases {
+                target.report(&case, Judgement::error(reason.clone()), None);
+            }
+            sessions
+        }
+    }
+}
+
+/// Starts the cases of a slow server that need nothing of what discovery finds out, on sessions of their own. Those that
+/// are left when the main session has run its own are for that.
+pub(super) fn run_before_discovery(
+    target: &Target,
+    cases: Vec<Arc<Case>>,
+    sessions: &mut JoinSet<ClosedSessions>,
+) -> RemainingCases {
+    let remaining = RemainingCases::new(cases);
+    remaining.put_long_first();
+    let capabilities = full_capabilities(target.revision);
+    for _ in 0..(remaining.len() / MIN_CASES_PER_SESSION).min(MAX_MORE_SESSIONS_OF_SLOW_SERVER) {
+        let (target, capabilities) = (target.clone(), capabilities.clone());
+        sessions.spawn(run_on_additional_session(target, capabilities, "main session", remaining.clone()));
+    }
+    remaining
+}
+
+/// Whether a case of the main session may run before discovery is done.
+pub(super) fn may_run_before_discovery(case: &Case, revision: Revision) -> bool {
+    matches!(&case.body, Body::Active(body) if is_independent_of_discovery(case, body) && !may_damage(case, revision))
+}
+
+/// The cases that are left for several sessions.
+#[derive(Clone, Default)]
+pub(super) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
+
+impl RemainingCases {
+    fn new(cases: Vec<Arc<Case>>) -> Self {
+        Self(Arc::new(Mutex::new(cases.into())))
+    }
+
+    fn next(&self) -> Option<Arc<Case>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Puts those first that take many requests, so that none of them is left at the end.
+    fn put_long_first(&self) {
+        let is_short = |case: &Arc<Case>| {
+            let Body::Active(body) = &case.body else { return true };
+            body.for_each.is_none() && !body.steps.iter().any(|step| matches!(step.action, Action::Paginate { .. }))
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(is_short);
+    }
+
+    fn any(&self, is_wanted: impl Fn(&Arc<Case>) -> bool) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_wanted)
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Runs cases that are left on one more session, until none is left.
+async fn run_on_additional_session(
+    target: Target,
+    capabilities: Value,
+    purpose: &'static str,
+    remaining: RemainingCases,
+) -> ClosedSessions {
+    let opened = open_additional_session(&target, &capabilities, purpose, || remaining.len() > 0).await;
+    let (session, permit) = match opened {
+        Ok(opened) => opened,
+        Err(sessions) => return sessions,
+    };
+    let mut queue = SessionQueue::new(target, session, capabilities, purpose);
+    while let Some(case) = remaining.next() {
+        queue.run_case(&case).await;
+    }
+    let _permit = queue.target.context.release_if_idle(permit);
+    if let Some(session) = queue.session {
+        queue.closed.push(close(&queue.target, session).await);
+    }
+    queue.closed.extend(queue.closed_others);
+    queue.closed
+}
+
+/// A queue of cases that share a session, which is replaced when it ends or stops answering.
+struct SessionQueue {
+    target: Target,
+    /// What the client declares when it opens a session, and the purpose of the session for the report.
+    capabilities: Value,
+    purpose: &'static str,
+    session: Option<Session>,
+    /// What happened on the session so far.
+    history: SessionHistory,
+    /// What is left of discovery on the session.
+    remaining_discovery: RemainingDiscovery,
+    restarts: usize,
+    silences: usize,
+    /// Whether further requests follow the cases, so that passive cases see more.
+    shows_more: bool,
+    /// Its sessions that were closed, and those of the sessions next to it. Its own come first in the result: the
+    /// definitions of the tools were listed on them, which passive cases compare results with.
+    closed: ClosedSessions,
+    closed_others: ClosedSessions,
+}
+
+impl SessionQueue {
+    fn new(target: Target, session: Session, capabilities: Value, purpose: &'static str) -> Self {
+        let history = SessionHistory { capabilities: capabilities.clone(), ..SessionHistory::default() };
+        Self {
+            target,
+            capabilities,
+            purpose,
+            session: Some(session),
+            history,
+            remaining_discovery: RemainingDiscovery::default(),
+            restarts: 0,
+            silences: 0,
+            shows_more: false,
+            closed: Vec::new(),
+            closed_others: Vec::new(),
+        }
+    }
+
+    /// Runs cases, and those that others have begun to run, and closes the session. While calls are in flight, those come
+    /// first that use no tool. Those that may damage a session run last, so that no other case shares one with what they
+    /// did; on a slow server, they begin at once on sessions of their own.
+    async fn run(mut self, cases: Vec<Arc<Case>>, begun: RemainingCases, permit: ProcessPermit) -> ClosedSessions {
+        let revision = self.target.revision;
+        let (damaging, harmless): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| may_damage(case, revision));
+        let (first, last) = if self.remaining_discovery.unanswered_calls.is_empty() {
+            (harmless, Vec::new())
+        } else {
+            harmless.into_iter().partition(|case| !matches!(&case.body, Body::Active(body) if uses_tools(case, body)))
+        };
+        let damaging = RemainingCases::new(damaging);
+        let mut more = JoinSet::new();
+        if self.session.as_ref().is_some_and(Session::is_slow) {
+            self.open_more_sessions(&mut more, &damaging, MAX_MORE_SESSIONS);
+        }
+        self.run_side_by_side(RemainingCases::new(first)).await;
+        self.finish_calls().await;
+        self.run_side_by_side(RemainingCases::new(last)).await;
+        self.run_side_by_side(begun).await;
+        self.run_side_by_side(damaging).await;
+        self.finish_sessions(more).await;
+        let _permit = self.target.context.release_if_idle(permit);
+        let shows_more = self.shows_more && self.target.stop_reason().is_none();
+        if let Some(mut session) = self.session {
+            if shows_more && !is_unusable(&self.target, &session) {
+                let inventory = self.target.inventory().await;
+                send_further_requests(&mut session, &inventory, self.target.context.plan.timeout).await;
+            }
+            self.closed.push(close(&self.target, session).await);
+        }
+        self.closed.extend(self.closed_others);
+        self.closed
+    }
+
+    /// Waits for the calls in flight, and completes the inventory with their outcomes.
+    async fn finish_calls(&mut self) {
+        let inventory = self.target.inventory().await;
+        if !inventory.awaits_first_calls {
+            return;
+        }
+        let calls = std::mem::take(&mut self.remaining_discovery.unanswered_calls);
+        let timeout = self.target.context.plan.timeout;
+        let inventory = match &mut self.session {
+            Some(session) => wait_for_unanswered(session, calls, &inventory, timeout).await,
+            None => Inventory::clone(&inventory),
+        };
+        self.target.set_inventory(Arc::new(Inventory { awaits_first_calls: false, ..inventory }));
+    }
+
+    /// Runs cases one after the other, and side by side on more sessions as soon as they take long.
+    async fn run_side_by_side(&mut self, remaining: RemainingCases) {
+        let will_be_slow = self.will_be_slow(&remaining).await;
+        let mut more = JoinSet::new();
+        if will_be_slow {
+            remaining.put_long_first();
+            self.open_more_sessions(&mut more, &remaining, MAX_MORE_SESSIONS_OF_SLOW_SERVER);
+        }
+        if let Some(session) = &mut self.session {
+            self.remaining_discovery.send_requests(session, self.target.context.plan.timeout).await;
+        }
+        let (began, mut done) = (Instant::now(), 0);
+        while let Some(case) = remaining.next() {
+            self.run_case(&case).await;
+            done += 1;
+            let is_slow = done >= MIN_CASES_FOR_PACE && began.elapsed() / done > SLOW_CASE;
+            if is_slow && more.is_empty() {
+                self.open_more_sessions(&mut more, &remaining, MAX_MORE_SESSIONS);
+            }
+        }
+        self.finish_sessions(more).await;
+    }
+
+    /// Waits for the other sessions.
+    async fn finish_sessions(&mut self, mut more: JoinSet<ClosedSessions>) {
+        while let Some(finished) = more.join_next().await {
+            match finished {
+                Ok(closed) => self.closed_others.extend(closed),
+                Err(error) => self.target.give_up(&format!("an internal task failed: {error}")),
+            }
+        }
+    }
+
+    /// Whether these cases will wait for slow answers most of the time.
+    async fn will_be_slow(&self, cases: &RemainingCases) -> bool {
+        let uses_tools = |case: &Arc<Case>| matches!(&case.body, Body::Active(body) if uses_tools(case, body));
+        self.session.as_ref().is_some_and(Session::is_slow)
+            || (cases.any(uses_tools) && self.target.complete_inventory().await.has_slow_tools())
+    }
+
+    /// Opens more sessions of a slow server, which run the remaining cases as well.
+    fn open_more_sessions(&self, more: &mut JoinSet<ClosedSessions>, remaining: &RemainingCases, max: usize) {
+        let context = &self.target.context;
+        if !context.is_slow() || context.plan.jobs <= 1 {
+            return;
+        }
+        for _ in 0..(remaining.len() / MIN_CASES_PER_SESSION).min(max) {
+            let (target, capabilities) = (self.target.clone(), self.capabilities.clone());
+            more.spawn(run_on_additional_session(target, capabilities, self.purpose, remaining.clone()));
+        }
+    }
+
+    /// Runs a case, on another session if this one can no longer be used.
+    async fn run_case(&mut self, case: &Arc<Case>) {
+        let Body::Active(body) = &case.body else { return };
+        self.close_unusable_session().await;
+        if let Some(reason) = self.target.stop_reason() {
+            self.target.report(case, Judgement::error(reason), None);
+            return;
+        }
+        if self.session.is_none() {
+            self.reopen().await;
+        }
+        let Some(session) = self.session.as_mut() else {
+            self.target.report(case, Judgement::error("the server could not be restarted"), None);
+            return;
+        };
+        let inventory = inventory_for(&self.target, case, body).await;
+        let (began, from) = (Instant::now(), session.connection.len());
+        let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
+        let (carried, closed) = carry_out_passes(&self.target, case, body, session, &inventory, &kind).await;
+        let judged = judge(&self.target, case, body, carried);
+        self.closed_others.extend(closed);
+        self.target.report_after(case, judged, Some(began), self.history.clone());
+        self.history.cases.push(Arc::clone(case));
+        if may_damage(case, self.target.revision) {
+            if !still_serves(session, from, self.target.context.plan.timeout).await {
+                self.close_session().await;
+            }
+        } else if session.is_unresponsive() && !answers(session, self.target.context.plan.timeout).await {
+            self.silences += 1;
+            if self.silences >= MAX_SILENCES {
+                self.target.give_up("the server stopped answering");
+            }
+        }
+    }
+
+    /// Closes the session if it can no longer be used.
+    async fn close_unusable_session(&mut self) {
+        if self.session.as_ref().is_some_and(|session| is_unusable(&self.target, session)) {
+            self.close_session().await;
+        }
+    }
+
+    /// Closes the session; the next case opens another one.
+    async fn close_session(&mut self) {
+        if let Some(session) = self.session.take() {
+            // What is in flight belonged to the closed session.
+            self.remaining_discovery = RemainingDiscovery::default();
+            self.history = SessionHistory { capabilities: self.capabilities.clone(), ..SessionHistory::default() };
+            self.closed.push(close(&self.target, session).await);
+        }
+    }
+
+    /// Opens another session; abandons the server if that fails, or was needed too often.
+    async fn reopen(&mut self) {
+        self.restarts += 1;
+        match open(&self.target, self.capabilities.clone(), self.purpose).await {
+            Ok(opened) if self.restarts <= MAX_RESTARTS => self.session = Some(opened),
+            Ok(opened) => {
+                self.target.give_up("the server ended too often");
+                self.closed.push(close(&self.target, opened).await);
+            }
+            Err(OpenError { reason, sessions }) => {
+                self.closed.extend(sessions);
+                self.target.give_up(&reason);
+            }
+        }
+    }
+}
+
+/// What a case has to know of the server; waits for that part of discovery.
+async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inventory> {
+    match target.opening_inventory().filter(|_| is_independent_of_discovery(case, body)) {
+        Some(opening_inventory) => opening_inventory,
+        None if body.process != Process::Shared && uses_tools(case, body) => target.complete_inventory().await,
+        None => target.inventory().await,
+    }
+}
+
+/// Whether a case may damage its session.
+fn may_damage(case: &Case, revision: Revision) -> bool {
+    matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
+}
+
+/// Whether a session serves requests as before, after a case that may have damaged it. `from` is the position where
+/// the case began: if its last request was served, nothing more is sent.
+async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> bool {
+    if session.connection.is_closed() || session.unanswered > 0 {
+        return false;
+    }
+    let opening = session.parameters.opening.clone();
+    let is_typed = opening.as_ref().is_some_and(|opening| opening.get("resultType").is_some());
+    // In the stateless era, the result of an older revision has no type.
+    let is_served =
+        |response: &Value| response.get("result").is_some_and(|result| !is_typed || result.get("resultType").is_some());
+    let record = session.transcript_from(from);
+    if record.exchanges().last().and_then(|last| last.responses.first()).is_some_and(|(_, last)| is_served(last)) {
+        return true;
+    }
+    match probe(session, timeout).await {
+        // A server may lack `ping`; its error is an answer all the same.
+        WaitOutcome::Ready(response) => {
+            session.revision.era() == Era::Handshake || opening.is_none() || is_served(&response)
+        }
+        WaitOutcome::TimedOut | WaitOutcome::Closed => false,
+    }
+}
+
+/// Whether a session that left requests unanswered still answers others.
+async fn answers(session: &mut Session, timeout: Duration) -> bool {
+    !session.connection.is_closed() && matches!(probe(session, timeout).await, WaitOutcome::Ready(_))
+}
+
+/// Sends a request that every server answers, if only with an error.
+async fn probe(session: &mut Session, timeout: Duration) -> WaitOutcome<Value> {
+    let limit = session.response_timeout(timeout);
+    let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
+    let method = if session.answer_times().silent_methods().contains(method) { "tools/list" } else { method };
+    session.request(method, json!({}), limit).await
+}
+
+/// Runs a case on its own process.
+///
+/// The permit is requested immediately, unless discovery decides whether the case runs at all.
+pub(super) fn run_on_own_process(
+    target: Target,
+    case: Arc<Case>,
+    shared_results: Arc<SharedResults>,
+) -> impl Future<Output = ClosedSessions> + Send {
+    let needs = &case.needs;
+    let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
+    let shared_results = is_shared.then_some(shared_results);
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_shared;
+    let permit_request = at_once.then(|| target.context.request_permit());
+    run_own_process(target, case, permit_request, shared_results)
+}
+
+async fn run_own_process(
+    target: Target,
+    case: Arc<Case>,
+    permit_request: Option<PermitRequest>,
+    shared_results: Option<Arc<SharedResults>>,
+) -> ClosedSessions {
+    let Body::Active(body) = &case.body else { return Vec::new() };
+    if let Some(shared_results) = shared_results {
+        return report_shared(target, &case, body, &shared_results).await;
+    }
+    if case.needs.client_request.is_some() {
+        // No process is needed if the server does not send such requests.
+        let inventory = target.complete_inventory().await;
+        if let Some(reason) = reason_without_client_request(&case, &inventory) {
+            target.report(&case, Judgement::skip(reason), None);
+            return Vec::new();
+        }
+    }
+    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
+        // No process is needed if there is no such tool.
+        let inventory = target.complete_inventory().await;
+        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
+            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
+            return Vec::new();
+        }
+    }
+    let context = target.context.clone();
+    let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
+    if let Some(reason) = target.stop_reason() {
+        target.report(&case, Judgement::error(reason), None);
+        return Vec::new();
+    }
+    let mut session = match open_for_case(&target, body, purpose_of(&case)).await {
+        Ok(session) => session,
+        Err(OpenError { reason, sessions }) => {
+            target.report(&case, Judgement::error(reason), None);
+            return sessions;
+        }
+    };
+    let inventory = inventory_for(&target, &case, body).await;
+    let began = Instant::now();
+    let mut judged = match target.stop_reason() {
+        Some(reason) => Judgement::error(reason),
+        None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
+    };
+    if !judged.findings.is_empty()
+        && inventory.session_parameters.opening.is_some()
+        && was_refused(&mut session)
+        && let Some(refusal) = session_refusal(&target).await
+    {
+        judged = Judgement::error(refusal);
+    }
+    target.report(&case, judged, Some(began));
+    is_unusable(&target, &session);
+    let _permit = context.release_if_idle(permit);
+    vec![close_own(&target, session).await]
+}
+
+/// Runs a case on a fresh process; one more process shows whether a list that differs from that of discovery changed.
+async fn run_repeatably(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+) -> Judgement {
+    let mut carried = carry_out_fresh(target, case, body, session, inventory).await;
+    if let Ok(executions) = &mut carried
+        && compares_with_discovery(body)
+        && !check::judge_active(case, body, target.revision, executions).findings.is_empty()
+    {
+        executions.extend(repeated(target, case, body, inventory).await);
+    }
+    judge(target, case, body, carried)
+}
+
+/// The executions of a case on one more process: they show whether a list differs between connections, or changed with
+/// time.
+async fn repeated(target: &Target, case: &Case, body: &Active, inventory: &Inventory) -> Vec<Execution> {
+    let purpose = format!("{}, repetition", purpose_of(case));
+    let Ok(mut session) = open_for_case(target, body, purpose.clone()).await else { return Vec::new() };
+    let carried = carry_out_fresh(target, case, body, &mut session, inventory).await;
+    target.context.close_in_background(session.connection, &purpose);
+    carried.unwrap_or_default()
+}
+
+/// The reason why a case about client requests does not apply, according to discovery.
+fn reason_without_client_request(case: &Case, inventory: &Inventory) -> Option<String> {
+    let needed = case.needs.client_request.as_ref()?;
+    let asks = inventory.tools.iter().any(|tool| tool.client_requests.iter().any(|request| needed.fits(request)));
+    (!asks).then(|| "no tool call made the server send such a request to the client".to_owned())
+}

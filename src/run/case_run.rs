@@ -1,0 +1,88 @@
+//! One run of an active case on a session: its executions, and the judgement of these.
+
+use super::execution::{MissingValue, PassShare, carry_out};
+use super::needs::{declares_needed_capabilities, missing_capabilities};
+use crate::case::{Active, Case};
+use crate::check::{self, Execution, Judgement};
+use crate::context::Target;
+use crate::inventory::Inventory;
+use crate::session::Session;
+
+/// Why missing responses prove nothing.
+pub(super) const RATE_LIMITED: &str =
+    "the server limits the request rate (HTTP status 429 or 503, or an error that says so)";
+
+/// The executions of a case, or its judgement if it did not run.
+pub(super) type CaseRun = Result<Vec<Execution>, Judgement>;
+
+/// Runs a case on a session.
+pub(super) async fn run_case(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+) -> Judgement {
+    let carried = carry_out_share(target, case, body, session, inventory, &PassShare::default()).await;
+    judge(target, case, body, carried)
+}
+
+/// Carries out the passes of a case that fall to this session.
+pub(super) async fn carry_out_share(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+    share: &PassShare,
+) -> CaseRun {
+    // A case that opens the connection itself uses the capabilities of the main session.
+    let session_parameters =
+        if session.parameters.opening.is_some() { &session.parameters } else { &inventory.session_parameters };
+    if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
+        return Err(Judgement::inapplicable(missing_capabilities(case)));
+    }
+    let mut new_execution = || target.context.new_execution(&case.id);
+    let limited = session.connection.rate_limited_requests();
+    let carried_out = carry_out(case, body, session, inventory, &target.context.plan, share, &mut new_execution).await;
+    if session.connection.rate_limited_requests() > limited {
+        // Missing responses prove nothing while the server limits the rate.
+        return Err(Judgement::error(RATE_LIMITED));
+    }
+    carried_out.map_err(|MissingValue(reason)| Judgement::skip(reason))
+}
+
+/// Judges a case by its executions.
+pub(super) fn judge(target: &Target, case: &Case, body: &Active, carried: CaseRun) -> Judgement {
+    match carried {
+        Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, &executions)),
+        Err(judged) => judged,
+    }
+}
+
+/// Runs a case on a fresh process.
+pub(super) async fn run_fresh(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+) -> Judgement {
+    let carried = carry_out_fresh(target, case, body, session, inventory).await;
+    judge(target, case, body, carried)
+}
+
+/// Carries out the steps of a case on a fresh process.
+pub(super) async fn carry_out_fresh(
+    target: &Target,
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+) -> CaseRun {
+    // The first request is sent while the process starts, which may take as long as for the main session.
+    let startup_timeout = target.context.plan.startup_timeout;
+    session.startup_allowance = startup_timeout.min(inventory.startup * 3);
+    session.startup_limit = startup_timeout;
+    carry_out_share(target, case, body, session, inventory, &PassShare::default()).await
+}

@@ -1,0 +1,206 @@
+//! The additional sessions that active cases run on: how they are opened, when they are unusable, and how they are closed.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::case::{Active, Case, Process};
+use crate::context::{ClosedConnection, Target};
+use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
+use crate::spec::{Era, Transport};
+use crate::transcript::SessionParameters;
+use crate::wire::MessageKind;
+
+/// How many processes may stay silent at startup before no more are started for single cases.
+const MAX_SILENT_STARTS: usize = 2;
+
+/// Why a server that writes without end is abandoned.
+const OUTPUT_LIMIT_EXCEEDED: &str = "the server exceeded the output limit and was stopped";
+
+/// A closed session of a revision.
+pub(super) struct ClosedSession {
+    pub(super) ended: ClosedConnection,
+    pub(super) session_parameters: SessionParameters,
+    /// Whether it was opened, and is counted, by another revision.
+    pub(super) borrowed: bool,
+}
+
+/// The sessions that were closed.
+pub(super) type ClosedSessions = Vec<ClosedSession>;
+
+/// An additional connection could not be opened.
+pub(super) struct OpenError {
+    pub(super) reason: String,
+    /// The closed session, if passive cases are to judge the server's response on it.
+    pub(super) sessions: ClosedSessions,
+}
+
+impl From<String> for OpenError {
+    fn from(reason: String) -> Self {
+        Self { reason, sessions: Vec::new() }
+    }
+}
+
+pub(super) async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, OpenError> {
+    let context = &target.context;
+    if target.silent_starts() >= MAX_SILENT_STARTS {
+        return Err("other processes of the server did not answer at startup, so no more were started"
+            .to_owned()
+            .into());
+    }
+    if context.ready().await.is_err() {
+        target.give_up("the server could not be restarted");
+        return Err("the server could not be restarted".to_owned().into());
+    }
+    let declared = capabilities.clone();
+    let began = Instant::now();
+    let opening = Session::open(context, target.revision, capabilities, purpose.to_owned(), true);
+    let RejectedOpening { reason, connection } = match opening.await {
+        Ok(session) => {
+            context.allow_further_session(began.elapsed());
+            return Ok(session);
+        }
+        Err(rejected) => rejected,
+    };
+    if is_refusal(&reason)
+        && let Some(refusal) = session_refusal(target).await
+    {
+        // What the server answers to one more session says nothing about the session that was requested.
+        if let Some(connection) = connection {
+            context.close_in_background(connection, purpose);
+        }
+        return Err(OpenError::from(refusal.to_owned()));
+    }
+    let mut sessions = Vec::new();
+    match (connection, &reason) {
+        (Some(connection), OpeningFailure::Other(_) | OpeningFailure::Error(_) | OpeningFailure::Unanswered) => {
+            let session_parameters = SessionParameters { client_capabilities: declared, opening: None };
+            sessions.push(ClosedSession {
+                ended: context.close(connection, purpose.to_owned()).await,
+                session_parameters,
+                borrowed: false,
+            });
+        }
+        (Some(connection), _) => context.close_in_background(connection, purpose),
+        (None, _) => {}
+    }
+    match reason {
+        OpeningFailure::Silent | OpeningFailure::Idle(_) | OpeningFailure::Unanswered => {
+            target.count_silent_start();
+        }
+        OpeningFailure::CutOff => target.give_up(OUTPUT_LIMIT_EXCEEDED),
+        _ => {}
+    }
+    Err(OpenError {
+        reason: format!("another process of the server could not be opened: it {}", reason.describe()),
+        sessions,
+    })
+}
+
+/// Whether the server answered an opening, and refused it.
+fn is_refusal(reason: &OpeningFailure) -> bool {
+    matches!(reason, OpeningFailure::Error(_) | OpeningFailure::Http(_))
+}
+
+/// How an HTTP server refuses one more ordinary session while the main session is open, if it does. This is the control
+/// request without which the refusal of any other opening proves nothing.
+pub(super) async fn session_refusal(target: &Target) -> Option<&str> {
+    const PURPOSE: &str = "control session";
+    let (context, revision) = (&target.context, target.revision);
+    if context.plan.transport() != Transport::Http || revision.era() != Era::Handshake {
+        return None;
+    }
+    let attempt = async {
+        let opening = Session::open(context, revision, full_capabilities(revision), PURPOSE.to_owned(), true);
+        let (connection, refusal) = match opening.await {
+            Ok(session) => (Some(session.connection), None),
+            Err(RejectedOpening { reason, connection }) => {
+                let refusal = is_refusal(&reason)
+                    .then(|| format!("the server refuses another session while one is open: it {}", reason.describe()));
+                (connection, refusal)
+            }
+        };
+        if let Some(connection) = connection {
+            context.close_in_background(connection, PURPOSE);
+        }
+        refusal
+    };
+    target.session_refusal(attempt).await
+}
+
+/// Whether the server refused an `initialize` that a case sent on this session.
+pub(super) fn was_refused(session: &mut Session) -> bool {
+    let record = session.transcript_from(0);
+    record.exchanges().into_iter().any(|exchange| {
+        matches!(MessageKind::of(exchange.request), MessageKind::Request { method: "initialize", .. })
+            && exchange.responses.first().is_none_or(|(_, response)| response.get("error").is_some())
+    })
+}
+
+pub(super) async fn close(target: &Target, session: Session) -> ClosedSession {
+    let session_parameters = session.parameters;
+    ClosedSession {
+        ended: target.context.close(session.connection, session.purpose).await,
+        session_parameters,
+        borrowed: false,
+    }
+}
+
+/// Closes the session of a single case, which may have been opened by the case itself.
+pub(super) async fn close_own(target: &Target, mut session: Session) -> ClosedSession {
+    if session.parameters.opening.is_none() {
+        read_session_parameters(&mut session);
+    }
+    close(target, session).await
+}
+
+/// The purpose of a single case's process.
+pub(super) fn purpose_of(case: &Case) -> String {
+    format!("case {}", case.id)
+}
+
+/// Opens a process for one case, in the way the case requires.
+pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: String) -> Result<Session, OpenError> {
+    let context = &target.context;
+    let capabilities = match (&body.client_capabilities, body.process) {
+        (Some(declared), _) => declared.clone(),
+        (None, Process::Disposable) => json!({}),
+        (None, Process::Shared | Process::Fresh | Process::Uninitialized) => full_capabilities(target.revision),
+    };
+    if body.process != Process::Uninitialized {
+        return open(target, capabilities, &purpose).await;
+    }
+    Session::connect(context, target.revision, capabilities, purpose).map_err(|error| error.to_string().into())
+}
+
+/// Whether the session can no longer be used. A server that exceeded the output limit is abandoned.
+pub(super) fn is_unusable(target: &Target, session: &Session) -> bool {
+    if session.connection.has_overflowed() {
+        give_up_cut_off(target);
+    }
+    session.is_unresponsive() || session.connection.is_closed()
+}
+
+/// Abandons a server that writes without end.
+pub(super) fn give_up_cut_off(target: &Target) {
+    target.give_up(OUTPUT_LIMIT_EXCEEDED);
+}
+
+/// Reads the session parameters from the transcript of a session that a case has opened.
+fn read_session_parameters(session: &mut Session) {
+    let record = session.transcript_from(0);
+    let opened = record.exchanges().into_iter().find_map(|exchange| {
+        let MessageKind::Request { method: "initialize" | "server/discover", .. } = MessageKind::of(exchange.request)
+        else {
+            return None;
+        };
+        let result = exchange.responses.first()?.1.get("result")?.clone();
+        let declared = exchange.request.pointer("/params/capabilities").cloned();
+        Some((result, declared))
+    });
+    if let Some((result, declared)) = opened {
+        session.parameters.opening = Some(result);
+        if let Some(declared) = declared {
+            session.parameters.client_capabilities = declared;
+        }
+    }
+}

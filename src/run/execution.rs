@@ -1,0 +1,151 @@
+//! The execution of an active case on a session: a pass over its steps for each tool, resource or prompt that it is
+//! carried out for.
+//!
+//! It neither opens nor closes sessions, and judges nothing.
+
+mod bindings;
+mod candidates;
+mod http_steps;
+mod pass_share;
+mod retry_step;
+mod step_runner;
+mod tool_arguments;
+
+use std::collections::BTreeSet;
+
+use self::bindings::{Bindings, Item};
+use self::candidates::candidates;
+pub(super) use self::pass_share::PassShare;
+use self::step_runner::StepRunner;
+pub(super) use self::tool_arguments::MissingValue;
+use crate::case::{Action, Active, Case, ClientResponse, ForEach, SavedPointers, Step};
+use crate::check::Execution;
+use crate::inventory::Inventory;
+use crate::plan::Plan;
+use crate::run::pagination::read_pages;
+use crate::session::Session;
+use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_rate_limited};
+
+/// Carries out the passes of a case that fall to this session: the transcript of each, or why the case does not apply.
+pub(super) async fn carry_out(
+    case: &Case,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Inventory,
+    plan: &Plan,
+    share: &PassShare,
+    new_execution: &mut (impl FnMut() -> usize + Send),
+) -> Result<Vec<Execution>, MissingValue> {
+    let items = match &body.for_each {
+        Some(ForEach::Page(method)) => pages(session, method, plan).await?,
+        _ => candidates(case, body, inventory, session)?,
+    };
+    let opener = opener(body);
+    let mut executions = Vec::new();
+    for (at, item) in items.into_iter().enumerate() {
+        if !share.take(at, item.depends_on_session()) {
+            continue;
+        }
+        let attempt = opener.as_ref().zip(item.tool_name()).map(|(opener, tool)| (opener.clone(), tool.to_owned()));
+        if attempt.as_ref().is_some_and(|attempt| session.fruitless_requests.contains(attempt)) {
+            continue;
+        }
+        let number = new_execution();
+        let label = item.label();
+        let mut bindings = Bindings::new(case, inventory, item, plan.seed);
+        let from = session.connection.len();
+        let discovered_lists = inventory.listed_names();
+        let mut execution = Execution {
+            label,
+            number,
+            transcript: Transcript::default(),
+            discovered_lists,
+            silent_methods: BTreeSet::new(),
+            not_carried_out: None,
+            not_applicable: None,
+        };
+        session.replies.begin(&body.client_responses);
+        let outcome = StepRunner::new(body, session, &mut bindings, plan).carry_out(number).await;
+        let answered = session.replies.end();
+        execution.transcript = session.transcript_from(from);
+        // A request that was rejected by a rate limit and sent again is judged by its last response.
+        execution.transcript.entries = without_rate_limited(&execution.transcript.entries);
+        let is_valid = |step_id: Option<StepId>| {
+            let step = step_id.and_then(|step_id| body.steps.get(step_id.step));
+            step.is_some_and(|step| step.action.expected().is_of_valid_request())
+        };
+        session.answer_times().record_exchanges(&execution.transcript, is_valid);
+        execution.silent_methods = session.answer_times().silent_methods();
+        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, answered);
+        let saved =
+            body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
+        session.fruitless_requests.extend(attempt.filter(|_| !saved));
+        match outcome {
+            Ok(()) => {}
+            // Before anything was sent, the server lacks a value; afterwards, a step did not yield it.
+            Err(unfilled) if execution.transcript.entries.iter().all(|entry| !is_of_client(entry)) => {
+                return Err(unfilled);
+            }
+            Err(MissingValue(reason)) => execution.not_carried_out = Some(reason),
+        }
+        executions.push(execution);
+        if session.connection.is_closed() || session.is_unresponsive() {
+            break;
+        }
+    }
+    if executions.is_empty() {
+        return Err(MissingValue("no tool answers with what the case needs".to_owned()));
+    }
+    Ok(executions)
+}
+
+/// The pages of a list after the first, which a case is repeated for.
+async fn pages<'a>(session: &mut Session, method: &str, plan: &Plan) -> Result<Vec<Item<'a>>, MissingValue> {
+    let pages = read_pages(session, method, None, |session| session.response_timeout(plan.timeout)).await;
+    let pages = pages.cursors.into_iter().enumerate();
+    let pages: Vec<_> =
+        pages.map(|(at, cursor)| Item::Page { method: method.to_owned(), number: at + 2, cursor }).collect();
+    if pages.is_empty() { Err(MissingValue(format!("{method} has one page only"))) } else { Ok(pages) }
+}
+
+/// The values that a step saves.
+fn saved_by(step: &Step) -> Option<&SavedPointers> {
+    match &step.action {
+        Action::Request { save, .. } | Action::Retry { save, .. } | Action::Http { save, .. } => Some(save),
+        _ => None,
+    }
+}
+
+/// Whether an entry is of something that the client sent.
+fn is_of_client(entry: &Entry) -> bool {
+    entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.step_id.is_some())
+}
+
+/// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
+/// as the case says.
+fn reason_not_applicable(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
+    let needed = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
+    if !record.requests_to_client().iter().any(|request| needed.fits(request)) {
+        return Some("this time the server did not make such a request of the client".to_owned());
+    }
+    let is_answered = body.client_responses.values().flatten().any(|response| *response != ClientResponse::NoResponse);
+    let mut received = record.entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
+    // A case that leaves the request unanswered is about what the server then does.
+    if is_answered
+        && received.any(|message| message.get("method").is_some_and(|method| method == "notifications/cancelled"))
+    {
+        return Some("the server cancelled its request of the client".to_owned());
+    }
+    (!answered).then(|| "the request of the server cannot be answered as the case says".to_owned())
+}
+
+/// The first request of a case that has to obtain a value from each tool: a tool that did not yield it to one case is not
+/// called by the next for the same.
+fn opener(body: &Active) -> Option<String> {
+    match &body.steps.first()?.action {
+        Action::Request { message, save, .. } if !save.is_empty() && body.for_each == Some(ForEach::Tool) => {
+            Some(format!("{message}{save:?}"))
+        }
+        _ => None,
+    }
+}

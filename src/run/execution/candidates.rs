@@ -1,0 +1,130 @@
+//! What the steps of a case are carried out for: the tools, resources or prompts that suit it.
+
+use serde_json::Value;
+
+use super::bindings::{Bindings, Item};
+use super::tool_arguments::{BoundTool, MissingValue};
+use crate::case::{Active, Case, ForEach, HintRequest, Placeholder, Process};
+use crate::inventory::{Inventory, Tool};
+use crate::session::Session;
+
+/// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
+pub(super) fn candidates<'a>(
+    case: &'a Case,
+    body: &Active,
+    inventory: &'a Inventory,
+    session: &mut Session,
+) -> Result<Vec<Item<'a>>, MissingValue> {
+    match body.for_each.as_ref().and_then(|for_each| listed(for_each, inventory)) {
+        None => tools(case, body, inventory, session),
+        Some(items) if items.is_empty() => {
+            Err(MissingValue("the server lists nothing that the case could be repeated for".to_owned()))
+        }
+        Some(items) => Ok(items),
+    }
+}
+
+/// The listed resources or prompts that a case is repeated for, if it is for these.
+fn listed<'a>(for_each: &ForEach, inventory: &'a Inventory) -> Option<Vec<Item<'a>>> {
+    let primitives = &inventory.primitives;
+    match for_each {
+        ForEach::Resource => Some(primitives.resources.iter().take(MAX_ITEMS).map(|uri| Item::Resource(uri)).collect()),
+        ForEach::Prompt => Some(primitives.prompts().iter().take(MAX_ITEMS).map(Item::Prompt).collect()),
+        ForEach::Tool | ForEach::Page(_) => None,
+    }
+}
+
+/// How many items a case is repeated for at most.
+const MAX_ITEMS: usize = 40;
+
+/// The tools that a case's placeholders can be bound to.
+fn tools<'a>(
+    case: &'a Case,
+    body: &Active,
+    inventory: &'a Inventory,
+    session: &mut Session,
+) -> Result<Vec<Item<'a>>, MissingValue> {
+    let placeholders = case.placeholders();
+    let of_tool: Vec<&Placeholder> = placeholders.iter().filter(|placeholder| placeholder.is_of_tool()).collect();
+    let client_request = case.needs.client_request.as_ref();
+    if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && client_request.is_none() {
+        return Ok(vec![Item::Nothing]);
+    }
+    let mut why = MissingValue("no tool that may be called was served".to_owned());
+    let mut found: Vec<BoundTool<'a>> = Vec::new();
+    let wanted = if body.for_each.is_some() { MAX_ITEMS } else { 1 };
+    let hinted = hinted(case, inventory, session);
+    // A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of
+    // the client is better for a case that is not about such requests. Another process may not know the values of
+    // earlier results.
+    let (any_process, this_process): (Vec<&Tool>, Vec<&Tool>) =
+        inventory.tools.iter().filter(|tool| tool.is_served()).partition(|tool| !tool.depends_on_results);
+    let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
+    let (plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
+        any_process.into_iter().chain(this_process).partition(|tool| tool.client_requests.is_empty());
+    let all = body.for_each.is_some() || client_request.is_some();
+    let all = all || case.needs.unanswered_tool;
+    let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
+    let unserved =
+        unserved.chain(inventory.tools.iter().filter(|tool| case.needs.unanswered_tool && tool.is_unanswered()));
+    for bound in hinted.into_iter().chain(plain.into_iter().chain(requesting).chain(unserved).map(BoundTool::plain)) {
+        if found.len() >= wanted {
+            break;
+        }
+        if found.iter().any(|known| known.tool.name == bound.tool.name) {
+            continue;
+        }
+        if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&bound.tool.definition)) {
+            why = MissingValue("no tool that may be called is of the kind that the case needs".to_owned());
+            continue;
+        }
+        if client_request.is_some_and(|schema| !bound.tool.client_requests.iter().any(|request| schema.fits(request))) {
+            why = MissingValue("the server made no such request of the client during the call of a tool".to_owned());
+            continue;
+        }
+        let bindings = Bindings::new(case, inventory, Item::Tool(bound.clone()), 0);
+        match of_tool.iter().try_for_each(|placeholder| bindings.value(placeholder, session).map(drop)) {
+            Ok(()) => found.push(bound),
+            Err(unfilled) => why = unfilled,
+        }
+    }
+    if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Item::Tool).collect()) }
+}
+
+/// The tools that served hints for the case, with the arguments of the hints.
+fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<BoundTool<'a>> {
+    let helping = inventory.hint_results.iter().filter(|followed| followed.applies_to(case, session.revision));
+    let bound = helping.filter_map(|followed| match &followed.hint.request {
+        HintRequest::Call { tool, arguments } => {
+            let tool = inventory.tools.iter().find(|listed| listed.name == *tool && listed.is_usable())?;
+            Some(BoundTool { tool, arguments: Some(Value::Object(arguments.clone())) })
+        }
+        HintRequest::Read { .. } | HintRequest::Get { .. } => None,
+    });
+    bound.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_case_is_repeated_for_each_listed_resource_and_prompt() {
+        let mut inventory = Inventory::default();
+        inventory.primitives.resources = vec!["file:///a".to_owned(), "file:///b".to_owned()];
+        inventory.primitives.record_working_arguments("review", &serde_json::Map::new());
+        let labels = |for_each: &ForEach| -> Option<Vec<String>> {
+            Some(listed(for_each, &inventory)?.iter().map(Item::label).collect())
+        };
+        assert_eq!(
+            labels(&ForEach::Resource),
+            Some(vec!["resource file:///a".to_owned(), "resource file:///b".to_owned()])
+        );
+        assert_eq!(labels(&ForEach::Prompt), Some(vec!["prompt review".to_owned()]));
+        assert_eq!(labels(&ForEach::Tool), None);
+        let page = Item::Page { method: "tools/list".to_owned(), number: 2, cursor: json!("x") };
+        assert_eq!(page.label(), "page 2 of tools/list");
+    }
+}

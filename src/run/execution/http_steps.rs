@@ -1,0 +1,143 @@
+//! Carries out case steps that send their own HTTP requests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::bindings::Bindings;
+use super::tool_arguments::MissingValue;
+use crate::case::{HttpCall, Until};
+use crate::client::{Probe, ProbeRequest, ReadUntil};
+use crate::session::Session;
+use crate::transcript::StepId;
+
+/// How long to read the response to a GET, which a server may keep open indefinitely.
+const GET_READ_TIME: Duration = Duration::from_millis(300);
+/// How long to wait for the head of that response. A server that offers a stream may send the head with its first event,
+/// so that silence is no fault; but one that is busy must not seem silent.
+const GET_HEAD_TIME: Duration = Duration::from_secs(3);
+
+/// Responses that stay open during later steps, by the index of their step.
+#[derive(Debug, Default)]
+pub(super) struct OpenResponses(BTreeMap<usize, Probe>);
+
+impl OpenResponses {
+    /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
+    pub(super) async fn send(
+        &mut self,
+        send: &HttpCall,
+        meta: Option<&Value>,
+        session: &mut Session,
+        bindings: &Bindings<'_>,
+        step_id: StepId,
+        timeout: Duration,
+    ) -> Result<Value, MissingValue> {
+        let probe_order = probe_order(send, meta, session, bindings, step_id, timeout)?;
+        let mut probe = session.connection.probe(&probe_order).map_err(|error| MissingValue(error.to_string()))?;
+        if send.keep_open {
+            probe.wait_for_head(timeout, GET_READ_TIME).await;
+        } else if is_open_ended(send) {
+            probe.wait_for_head(timeout, Duration::ZERO).await;
+            let _stays_open = tokio::time::timeout(GET_READ_TIME, probe.wait_for_end()).await.is_err();
+        } else {
+            probe.wait_for_end().await;
+        }
+        let value = probe.value();
+        if send.keep_open {
+            self.0.insert(step_id.step, probe);
+        } else if is_open_ended(send) {
+            probe.close();
+        }
+        Ok(value)
+    }
+
+    /// Closes the response to a step.
+    pub(super) fn close(&mut self, step: usize) {
+        if let Some(probe) = self.0.remove(&step) {
+            probe.close();
+        }
+    }
+
+    /// Closes all open responses.
+    pub(super) fn close_all(&mut self) {
+        std::mem::take(&mut self.0).into_values().for_each(Probe::close);
+    }
+}
+
+impl Drop for OpenResponses {
+    fn drop(&mut self) {
+        self.close_all();
+    }
+}
+
+/// Whether the server may keep the response open, and the case says nothing of how long to read it.
+fn is_open_ended(send: &HttpCall) -> bool {
+    send.method == "GET" && !send.keep_open && send.timeout_ms.is_none()
+}
+
+/// The request to send for a step.
+fn probe_order(
+    send: &HttpCall,
+    meta: Option<&Value>,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    step_id: StepId,
+    timeout: Duration,
+) -> Result<ProbeRequest, MissingValue> {
+    let target = send.path.as_deref().map(|path| bindings.fill_text(path, session)).transpose()?;
+    let mut headers = Vec::new();
+    for (name, values) in send.replaced() {
+        let values = values.into_iter().map(|value| bindings.fill_text(value, session)).collect::<Result<_, _>>()?;
+        headers.push((name.to_owned(), values));
+    }
+    let meta = meta.map(|meta| bindings.fill(meta, session)).transpose()?;
+    let body = match &send.body {
+        None => None,
+        Some(Value::String(body)) => Some(Value::String(bindings.fill_text(body, session)?)),
+        Some(Value::Array(batch)) => {
+            let whole = batch.iter().map(|message| filled_message(message, session, bindings, meta.as_ref()));
+            Some(Value::Array(whole.collect::<Result<_, _>>()?))
+        }
+        Some(message) => Some(filled_message(message, session, bindings, meta.as_ref())?),
+    };
+    let reads = send.method == "GET" || send.keep_open;
+    let limit = match send.timeout_ms {
+        // A response that takes longer on this server is waited for; a stream that stays open is not read any longer.
+        Some(limit) if send.method == "POST" && !send.keep_open => {
+            let limit = Duration::from_millis(limit);
+            session.answer_times().at_least(limit).min(timeout.max(limit))
+        }
+        Some(limit) => Duration::from_millis(limit),
+        None if is_open_ended(send) => session.answer_times().at_least(GET_HEAD_TIME).min(timeout),
+        None => timeout,
+    };
+    Ok(ProbeRequest {
+        method: send.method.clone(),
+        target,
+        headers,
+        body,
+        title_case_headers: send.title_case_headers,
+        base64_headers: send.base64,
+        until: match send.until {
+            Until::Headers => ReadUntil::Head,
+            Until::Event => ReadUntil::Event,
+            Until::Response if !reads => ReadUntil::Answer,
+            Until::Response | Until::End => ReadUntil::End,
+        },
+        limit,
+        step_id,
+    })
+}
+
+fn filled_message(
+    message: &Value,
+    session: &mut Session,
+    bindings: &Bindings<'_>,
+    meta: Option<&Value>,
+) -> Result<Value, MissingValue> {
+    let message = bindings.fill(message, session)?;
+    let method = message.get("method").and_then(Value::as_str);
+    let is_request = method.is_some_and(|method| !method.starts_with("notifications/"));
+    Ok(session.complete(&message, is_request, meta))
+}

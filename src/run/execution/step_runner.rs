@@ -1,0 +1,463 @@
+//! Carries out the steps of one pass over an active case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+use serde_json::Value;
+
+use super::bindings::Bindings;
+use super::http_steps::OpenResponses;
+use super::retry_step::retry_request;
+use super::tool_arguments::MissingValue;
+use crate::case::{
+    Action, Active, ClientResponse, Delivery, Expected, Meta, Outcome, Poll, RawLine, Retry, SavedPointers, Shutdown,
+    Step, find,
+};
+use crate::client::{FirstSignal, WaitOutcome};
+use crate::context::{RequestKind, shutdown_grace_for};
+use crate::plan::Plan;
+use crate::run::input_retry::{self, AnsweredRequest};
+use crate::run::pagination::read_pages;
+use crate::session::Session;
+use crate::transcript::{Entry, Event, StepId, messages, without_rate_limited};
+use crate::wire::{Frame, Id};
+
+/// How long a response is waited for that may not come, once later requests are answered.
+const SETTLE: Duration = Duration::from_millis(25);
+
+/// The same where nothing was sent afterwards that could have been answered.
+const SETTLE_ALONE: Duration = Duration::from_millis(250);
+
+/// The longest time that it is waited for, however slow the server is.
+const SETTLE_LONGEST: Duration = Duration::from_secs(1);
+
+/// The interval between the requests of a poll, at first and at most. The interval that a server suggests is meant for
+/// longer work than the second that a case waits.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often a poll sends its request at least.
+const MIN_POLLS: u32 = 5;
+
+/// How often a request is sent whose results request input.
+const MAX_INPUT_ROUNDS: usize = 6;
+
+/// Carries out the steps of a case once.
+pub(super) struct StepRunner<'r, 'b, 'c> {
+    body: &'c Active,
+    session: &'r mut Session,
+    bindings: &'r mut Bindings<'b>,
+    plan: &'r Plan,
+    /// Requests that were pipelined, each with its position, its id and its kind.
+    pipelined: Vec<(usize, Id, RequestKind)>,
+    /// Messages to which there may be no response, each with its position and, if it has one, its id.
+    unsure: Vec<(usize, Option<Id>)>,
+    /// Whether anything was answered after the last of these.
+    answered_after: bool,
+    /// Whether a lack of response is checked without being expected.
+    silence_is_checked: bool,
+    /// The longest response time.
+    slowest: Duration,
+    /// When the last pipelined request was sent, or a later one answered.
+    heard_at: Instant,
+    /// The requests that were answered, by the name of their step.
+    served: BTreeMap<&'c str, AnsweredRequest>,
+    /// The HTTP responses that are still read.
+    open: OpenResponses,
+}
+
+/// A request of a step.
+struct Outgoing<'s> {
+    message: Value,
+    meta: &'s Meta,
+    pipelined: bool,
+    save: &'s SavedPointers,
+}
+
+impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
+    pub(super) fn new(
+        body: &'c Active,
+        session: &'r mut Session,
+        bindings: &'r mut Bindings<'b>,
+        plan: &'r Plan,
+    ) -> Self {
+        Self {
+            body,
+            session,
+            bindings,
+            plan,
+            pipelined: Vec::new(),
+            unsure: Vec::new(),
+            answered_after: false,
+            silence_is_checked: false,
+            slowest: Duration::ZERO,
+            heard_at: Instant::now(),
+            served: BTreeMap::new(),
+            open: OpenResponses::default(),
+        }
+    }
+
+    /// Carries out the steps of a pass, and waits for the responses that are still missing after the last.
+    pub(super) async fn carry_out(mut self, execution: usize) -> Result<(), MissingValue> {
+        for (index, step) in self.body.steps.iter().enumerate() {
+            if !step.runs_in(self.session.revision) {
+                continue;
+            }
+            self.carry_out_step(step, StepId { execution, step: index }).await?;
+            if self.session.connection.is_closed() || self.session.is_unresponsive() {
+                return Ok(());
+            }
+        }
+        self.settle().await;
+        Ok(())
+    }
+
+    async fn carry_out_step(&mut self, step: &'c Step, step_id: StepId) -> Result<(), MissingValue> {
+        match &step.action {
+            Action::Request { message, meta, delivery: Delivery::Polled(poll), save, .. } => {
+                let waited = self.poll(message, poll, meta, step_id).await?;
+                self.answered_after |= matches!(waited, WaitOutcome::Ready(_));
+                if let WaitOutcome::Ready(response) = &waited {
+                    self.save(save, response);
+                }
+            }
+            Action::Request { message, meta, delivery: Delivery::WithInput, save, .. } => {
+                let message = self.filled(message)?;
+                self.send_with_input(step, Outgoing { message, meta, pipelined: false, save }, step_id).await?;
+            }
+            Action::Request { message, meta, delivery, save, .. } => {
+                let message = self.filled(message)?;
+                let pipelined = matches!(delivery, Delivery::Pipelined);
+                self.send_request(step, Outgoing { message, meta, pipelined, save }, step_id).await?;
+            }
+            Action::Retry { retry, meta, pipelined, save, .. } => {
+                let Some(message) = self.retried(retry, meta).await? else { return Ok(()) };
+                self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, step_id).await?;
+            }
+            Action::Notification { message, .. } => {
+                let message = self.filled(message)?;
+                let message = self.session.complete(&message, false, None);
+                let from = self.session.connection.len();
+                self.session.send(&message, Some(step_id)).await;
+                self.note_unsure(&step.action, [(from, None)]);
+            }
+            Action::Batch { messages, meta, .. } => {
+                let from = self.session.connection.len();
+                let meta = meta_value(meta);
+                let mut batch = Vec::new();
+                for message in messages {
+                    let message = self.filled(message)?;
+                    let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+                    let is_request = !method.starts_with("notifications/");
+                    batch.push(self.session.complete(&message, is_request, meta.as_ref()));
+                }
+                let sent: Vec<_> = batch.iter().map(|message| (from, message.get("id").cloned())).collect();
+                self.session.send(&Value::Array(batch), Some(step_id)).await;
+                self.note_unsure(&step.action, sent);
+            }
+            Action::Raw { line, .. } => {
+                let line = match line {
+                    RawLine::Text(text) => self.bindings.fill_text(text, self.session)?.into_bytes(),
+                    RawLine::Bytes(bytes) => bytes.clone(),
+                };
+                // The frame keeps only the beginning of an invalid line, which is meant for what servers write.
+                let frame = Frame::parse(&line).with_raw(line);
+                let from = self.session.connection.len();
+                let id = frame.json().and_then(|value| value.get("id")).cloned();
+                self.session.send_frame(frame, Some(step_id)).await;
+                self.note_unsure(&step.action, [(from, id)]);
+            }
+            Action::Paginate { method, .. } => {
+                let timeout = self.plan.timeout;
+                read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
+                self.answered_after = true;
+            }
+            Action::Http { call, meta, save, .. } => {
+                let limit = self.session.response_timeout(self.plan.timeout);
+                let meta = meta_value(meta);
+                let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
+                self.save(save, &exchange);
+            }
+            Action::Close { step: name } => self.close_response(name),
+            Action::Shutdown { how, .. } => {
+                let grace = shutdown_grace_for(self.plan.shutdown_grace, &self.session.connection);
+                let first_signal =
+                    if *how == Shutdown::SigtermFirst { FirstSignal::Sigterm } else { FirstSignal::EndOfInput };
+                self.session.connection.end(grace, first_signal).await;
+            }
+            Action::Wait(duration) => self.wait(*duration).await,
+        }
+        Ok(())
+    }
+
+    /// Waits, and where the case leaves a request of the server unanswered, until the server has made it, as a slow one does
+    /// later; no longer than for the response to the call that it belongs to.
+    async fn wait(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+        let responses = &self.body.client_responses;
+        if responses.is_empty() || responses.values().flatten().any(|response| *response != ClientResponse::NoResponse)
+        {
+            return;
+        }
+        let ends = |message: &Value| match message.get("method").and_then(Value::as_str) {
+            Some(method) => message.get("id").is_some() && responses.contains_key(method),
+            None => self.unsure.iter().any(|(_, id)| id.is_some() && id.as_ref() == message.get("id")),
+        };
+        let limit = self.session.response_timeout(self.plan.timeout);
+        let connection = &self.session.connection;
+        connection
+            .wait(0, limit, |entries| {
+                let mut received = entries.iter().filter_map(|entry| entry.received());
+                received.any(|value| messages(value).any(ends)).then_some(())
+            })
+            .await;
+    }
+
+    /// Closes the response to the `http` step of this name.
+    fn close_response(&mut self, name: &str) {
+        let named = |step: &Step| step.name.as_deref() == Some(name);
+        if let Some(at) = self.body.steps.iter().position(named) {
+            self.open.close(at);
+        }
+    }
+
+    /// Notes messages whose responses are not waited for before the next step.
+    fn note_unsure(&mut self, action: &Action, sent: impl IntoIterator<Item = (usize, Option<Id>)>) {
+        let before = self.unsure.len();
+        self.unsure.extend(sent);
+        if !self.unsure.is_empty() {
+            self.answered_after = false;
+        }
+        // Where the lack of a response is a violation, it is waited for longer, also when later requests are answered.
+        let expected = action.expected();
+        let is_checked = !expected.responses().is_empty() || expected.otherwise().is_some();
+        self.silence_is_checked |= self.unsure.len() > before && is_checked && !may_be_silent(expected);
+    }
+
+    /// Sends a request, and waits for its response unless the next step is to follow at once. Returns the request with
+    /// its response, if it came.
+    async fn send_request(
+        &mut self,
+        step: &'c Step,
+        outgoing: Outgoing<'_>,
+        step_id: StepId,
+    ) -> Result<Option<AnsweredRequest>, MissingValue> {
+        let Outgoing { message, meta, pipelined, save } = outgoing;
+        let meta = self.filled_meta(meta)?;
+        let kind = request_kind(&step.action, &message, self.session);
+        let message = self.session.complete(&message, true, meta.as_ref());
+        let from = self.session.connection.len();
+        self.session.send(&message, Some(step_id)).await;
+        let id = message.get("id").cloned().unwrap_or(Value::Null);
+        if pipelined && may_be_silent(step.action.expected()) {
+            self.answered_after = false;
+            self.unsure.push((from, Some(id)));
+        } else if pipelined {
+            self.pipelined.push((from, id, kind));
+            self.heard_at = Instant::now();
+        } else {
+            let sent = Instant::now();
+            let waited = self.session.wait_for_response_of_kind(&kind, from, &id, self.plan.timeout).await;
+            if let WaitOutcome::Ready(response) = waited {
+                self.answered_after = true;
+                self.heard_at = Instant::now();
+                self.slowest = self.slowest.max(sent.elapsed());
+                self.save(save, &response);
+                let answered = AnsweredRequest { request: message, response };
+                if let Some(name) = &step.name {
+                    self.served.insert(name, answered.clone());
+                }
+                return Ok(Some(answered));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sends a request, and again with the input that its results request.
+    async fn send_with_input(
+        &mut self,
+        step: &'c Step,
+        outgoing: Outgoing<'_>,
+        step_id: StepId,
+    ) -> Result<(), MissingValue> {
+        let Outgoing { message, meta, pipelined, save } = outgoing;
+        let mut next = Some(message);
+        for _ in 0..MAX_INPUT_ROUNDS {
+            let Some(message) = next else { break };
+            let answered = self.send_request(step, Outgoing { message, meta, pipelined, save }, step_id).await?;
+            next = answered.and_then(|answered| input_retry::plain(&answered, &self.session.replies));
+        }
+        Ok(())
+    }
+
+    /// Repeats a request until its result is valid against a schema, anything but a result comes, or a limit is
+    /// reached.
+    async fn poll(
+        &mut self,
+        message: &Value,
+        poll: &Poll,
+        meta: &Meta,
+        step_id: StepId,
+    ) -> Result<WaitOutcome<Value>, MissingValue> {
+        let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
+        let mut interval = MIN_POLL_INTERVAL;
+        let mut sent = 0;
+        loop {
+            let message = self.filled(message)?;
+            let meta = self.filled_meta(meta)?;
+            let request = self.session.complete(&message, true, meta.as_ref());
+            let from = self.session.connection.len();
+            self.session.send(&request, Some(step_id)).await;
+            sent += 1;
+            let id = request.get("id").cloned().unwrap_or(Value::Null);
+            let limit = self.session.response_timeout(self.plan.timeout);
+            let waited = self.session.wait_for_response(from, &id, limit).await;
+            let WaitOutcome::Ready(response) = &waited else { return Ok(waited) };
+            if poll.until.fits(response) || response.get("result").is_none() {
+                return Ok(waited);
+            }
+            // A slow server gets some attempts as well.
+            let over = sent >= poll.max_attempts || sent >= MIN_POLLS && Instant::now() + interval > until;
+            if over && poll.otherwise.is_some() {
+                return Ok(waited);
+            }
+            if over {
+                let reason = "the response that was polled for did not come within the limits of the case";
+                return Err(MissingValue(reason.to_owned()));
+            }
+            tokio::time::sleep(interval).await;
+            interval = MAX_POLL_INTERVAL.min(interval * 2);
+        }
+    }
+
+    /// The retry of an earlier request; nothing if the server does not request input as often as the step retries.
+    async fn retried(&mut self, retry: &Retry, meta: &Meta) -> Result<Option<Value>, MissingValue> {
+        let Some(mut last) = self.served.get(retry.step.as_str()).cloned() else {
+            return Err(MissingValue("the request to retry was not answered".to_owned()));
+        };
+        let meta = meta_value(meta);
+        let replaced = retry.params.as_ref().map(|params| self.filled(params)).transpose()?;
+        for _ in 1..retry.rounds.unwrap_or(1) {
+            let again = retry_request(&last, retry, replaced.as_ref(), &self.session.replies)?;
+            let request = self.session.complete(&again, true, meta.as_ref());
+            let from = self.session.connection.len();
+            self.session.send(&request, None).await;
+            let limit = self.session.response_timeout(self.plan.timeout);
+            let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
+                return Ok(None);
+            };
+            last = AnsweredRequest { request, response };
+            if !last.requests_input() {
+                return Ok(None);
+            }
+        }
+        retry_request(&last, retry, replaced.as_ref(), &self.session.replies).map(Some)
+    }
+
+    /// Saves what later steps need of a response or an exchange.
+    fn save(&mut self, save: &SavedPointers, response: &Value) {
+        for (name, pointer) in save {
+            if let Some(value) = response.pointer(pointer) {
+                self.bindings.save(name, value.clone());
+            }
+        }
+    }
+
+    fn filled(&mut self, value: &Value) -> Result<Value, MissingValue> {
+        self.bindings.fill(value, self.session)
+    }
+
+    fn filled_meta(&mut self, meta: &Meta) -> Result<Option<Value>, MissingValue> {
+        meta_value(meta).map(|meta| self.filled(&meta)).transpose()
+    }
+
+    /// Waits for the responses that are still missing after the last step.
+    async fn settle(mut self) {
+        // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
+        let mut since = self.heard_at;
+        for (from, id, kind) in self.pipelined {
+            let began = Instant::now();
+            let already = since.elapsed();
+            let timeout = self.plan.timeout;
+            let waited = self.session.wait_on_for_response_of_kind(&kind, from, &id, timeout, already).await;
+            if matches!(waited, WaitOutcome::Ready(_)) && began.elapsed() >= SETTLE {
+                since = Instant::now();
+            }
+        }
+        // The time follows that of earlier responses: on a busy machine all take longer.
+        let limit = if self.answered_after && !self.silence_is_checked { SETTLE } else { SETTLE_ALONE };
+        let until = Instant::now() + limit.max(SETTLE_LONGEST.min(self.slowest * 4));
+        let connection = &mut self.session.connection;
+        for (from, id) in self.unsure {
+            let is_response = |message: &Value| {
+                message.get("method").is_none()
+                    && match message.get("id") {
+                        None | Some(Value::Null) => true,
+                        Some(other) => id.as_ref() == Some(other),
+                    }
+            };
+            let in_place = connection.responds_inline();
+            connection
+                .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
+                    let mut received = entries.iter().filter_map(|entry| entry.received());
+                    let has_arrived = received.any(|value| messages(value).any(is_response));
+                    (has_arrived || in_place && is_over(entries)).then_some(())
+                })
+                .await;
+        }
+        self.open.close_all();
+    }
+}
+
+/// Whether the HTTP response to the first of these messages has ended: then nothing more follows, unless a rate limit
+/// makes the client send the message again.
+fn is_over(entries: &[Arc<Entry>]) -> bool {
+    let Some(message) = entries.first() else { return false };
+    let entries = without_rate_limited(entries);
+    let carries = |entry: &Arc<Entry>| match &entry.event {
+        Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
+            Some(request.number)
+        }
+        _ => None,
+    };
+    let number = entries.iter().find_map(carries);
+    number.is_some()
+        && entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
+}
+
+/// The kind of a request, for what is known about unanswered ones: all calls with invalid arguments are of one kind;
+/// other requests are of the same kind if they differ in their id only. A server may ignore what it answers once it is open.
+fn request_kind(action: &Action, message: &Value, session: &Session) -> RequestKind {
+    let prefix = if session.parameters.opening.is_some() { "" } else { "unopened " };
+    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let template = match action {
+        Action::Request { message, .. } => message.to_string(),
+        _ => String::new(),
+    };
+    if find(&template).iter().any(|(_, placeholder)| placeholder.is_of_invalid_arguments()) {
+        return RequestKind { method, common: format!("{prefix}with invalid arguments") };
+    }
+    let mut message = message.clone();
+    if let Some(members) = message.as_object_mut() {
+        members.shift_remove("id");
+    }
+    RequestKind { method, common: format!("{prefix}{message}") }
+}
+
+/// Whether having no response is among what is expected of a step that is not waited for: then the answers to later
+/// requests show that the server had time to respond. Silence that is a finding is waited for.
+fn may_be_silent(expected: &Expected) -> bool {
+    let mut responses = expected.responses().iter();
+    responses.any(|response| response.outcome.contains(&Outcome::NoResponse) && !response.blames_silence())
+}
+
+/// What the session takes as the `_meta` of a request, before placeholders are filled in.
+fn meta_value(meta: &Meta) -> Option<Value> {
+    match meta {
+        Meta::AsRequired => None,
+        Meta::Omitted => Some(Value::Bool(false)),
+        Meta::Replaced(value) => Some(value.clone()),
+    }
+}

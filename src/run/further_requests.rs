@@ -1,0 +1,179 @@
+//! Sends requests at the end of a session whose responses only the passive cases judge, so that each kind of result
+//! appears at least once: calls with varied arguments, every resource, resources of templates, and every prompt.
+//!
+//! The calls may change the state of the server, so no other case follows on the session.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::argument_variants::variants;
+use super::discovery::{BatchLimits, FIRST_READS, send_batch, template_variables};
+use crate::inventory::{Inventory, KnownValues, Tool};
+use crate::session::Session;
+
+/// How long the requests may take together, and how long each of them may take.
+const FURTHER_TIME: Duration = Duration::from_secs(4);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The maximum number of resources, of prompts, and of URIs of templates.
+const MAX_RESOURCES: usize = 64;
+const MAX_PROMPTS: usize = 32;
+const MAX_EXPANSIONS: usize = 16;
+
+/// The values of variables of which nothing is known.
+const GUESSES: [&str; 3] = ["1", "0", "test"];
+
+/// The maximum number of URIs of one template.
+const MAX_EXPANSIONS_PER_TEMPLATE: usize = 3;
+
+/// The maximum number of calls of one tool, and of all.
+const MAX_CALLS_PER_TOOL: usize = 16;
+const MAX_CALLS: usize = 256;
+
+/// How long the varied calls of one tool may take by the duration of its first call.
+const TIME_PER_TOOL: Duration = Duration::from_secs(1);
+
+/// Sends the requests on a session whose cases have finished.
+pub(super) async fn send_further_requests(session: &mut Session, inventory: &Inventory, timeout: Duration) {
+    if inventory.stop_reason.is_some() || session.unanswered > 0 || session.is_slow() {
+        return;
+    }
+    let limits = BatchLimits { timeout: REQUEST_TIMEOUT.min(timeout), end: Instant::now() + FURTHER_TIME };
+    for requests in [resource_requests(inventory), prompt_requests(inventory), calls(inventory)] {
+        send_batch(session, &requests, limits).await;
+    }
+}
+
+/// Reads the resources that discovery did not read, and some resources of each template.
+fn resource_requests(inventory: &Inventory) -> Vec<Value> {
+    let primitives = &inventory.primitives;
+    let listed = primitives.resources.iter().skip(FIRST_READS).take(MAX_RESOURCES).cloned();
+    let known = &inventory.known_values;
+    let expanded = primitives.templates.iter().flat_map(|template| expansions(template, known));
+    let new = expanded.filter(|uri| !primitives.resources.contains(uri)).take(MAX_EXPANSIONS);
+    listed.chain(new).map(|uri| json!({ "method": "resources/read", "params": { "uri": uri } })).collect()
+}
+
+/// Gets the prompts that discovery did not get.
+fn prompt_requests(inventory: &Inventory) -> Vec<Value> {
+    let prompts = inventory.primitives.prompts().iter().skip(FIRST_READS).take(MAX_PROMPTS);
+    let request = |params: Value| json!({ "method": "prompts/get", "params": params });
+    prompts
+        .map(|prompt| {
+            if prompt.arguments.is_empty() {
+                request(json!({ "name": prompt.name }))
+            } else {
+                request(json!({ "name": prompt.name, "arguments": prompt.arguments }))
+            }
+        })
+        .collect()
+}
+
+/// Calls each served tool with varied arguments, the tools in turn.
+fn calls(inventory: &Inventory) -> Vec<Value> {
+    let of_tool = |tool: &Tool| -> Vec<Value> {
+        let (Some(schema), Some(served)) = (&tool.schema, &tool.arguments) else { return Vec::new() };
+        let arguments = variants(schema, served, max_calls(tool));
+        arguments.into_iter().map(|arguments| json!({ "name": tool.name, "arguments": arguments })).collect()
+    };
+    let varied: Vec<Vec<Value>> = inventory.tools.iter().filter(|tool| tool.is_served()).map(of_tool).collect();
+    let in_turn = (0..MAX_CALLS_PER_TOOL).flat_map(|at| varied.iter().filter_map(move |calls| calls.get(at)));
+    let with_token = |(number, params): (usize, &Value)| {
+        let mut params = params.clone();
+        params["_meta"] = json!({ "progressToken": format!("further-{number}") });
+        json!({ "method": "tools/call", "params": params })
+    };
+    in_turn.take(MAX_CALLS).enumerate().map(with_token).collect()
+}
+
+/// The maximum number of calls of a tool: fewer if its first call was slow.
+fn max_calls(tool: &Tool) -> usize {
+    let duration = tool.first_call.map_or(TIME_PER_TOOL, |(_, duration)| duration);
+    let in_time = TIME_PER_TOOL.as_micros() / duration.as_micros().max(1);
+    usize::try_from(in_time).unwrap_or(MAX_CALLS_PER_TOOL).min(MAX_CALLS_PER_TOOL)
+}
+
+/// Some URIs of a template: its variables take the values of completions or of results, or else guesses.
+fn expansions(template: &str, known: &KnownValues) -> Vec<String> {
+    let variables = template_variables(template);
+    let expansion = |at: usize| {
+        let mut values = variables.iter().map(|name| {
+            let known = known.values_for(name);
+            let value = known.get(at).or(known.first()).cloned().unwrap_or(json!(GUESSES[at % GUESSES.len()]));
+            (name.as_str(), value.as_str().map_or_else(|| value.to_string(), encoded))
+        });
+        expand(template, &mut values)
+    };
+    let mut uris: Vec<String> = Vec::new();
+    for uri in (0..MAX_EXPANSIONS_PER_TEMPLATE).map(expansion) {
+        if !uris.contains(&uri) {
+            uris.push(uri);
+        }
+    }
+    uris
+}
+
+/// Replaces the expressions of a template (RFC 6570) by the values of their variables, in order.
+fn expand<'a>(template: &str, values: &mut impl Iterator<Item = (&'a str, String)>) -> String {
+    let mut uri = String::new();
+    let mut rest = template;
+    while let Some((before, expression)) = rest.split_once('{') {
+        let (inside, after) = expression.split_once('}').unwrap_or((expression, ""));
+        uri.push_str(before);
+        let operator = inside.chars().next().filter(|first| "+#./;?&".contains(*first));
+        let (first, separator) = match operator {
+            Some('?') => ("?", "&"),
+            Some('&') => ("&", "&"),
+            Some(';') => (";", ";"),
+            Some('/') => ("/", "/"),
+            Some('.') => (".", "."),
+            Some('#') => ("#", ","),
+            _ => ("", ","),
+        };
+        let is_named = matches!(operator, Some('?' | '&' | ';'));
+        let values = values.by_ref().take(inside.split(',').count());
+        let items: Vec<String> =
+            values.map(|(name, value)| if is_named { format!("{name}={value}") } else { value }).collect();
+        uri.extend([first, &items.join(separator)]);
+        rest = after;
+    }
+    uri + rest
+}
+
+/// A value with every byte escaped that is not unreserved (RFC 3986, section 2.3).
+fn encoded(value: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    value.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_a_template_take_known_values() {
+        let mut known = KnownValues::default();
+        known.add("city", &json!("Oulu"));
+        known.add("city", &json!("Säkylä 2"));
+        assert_eq!(expansions("weather://{city}", &known), ["weather://Oulu", "weather://S%C3%A4kyl%C3%A4%202"]);
+        assert_eq!(expansions("w://{city}/{+id}{?a,b}{#c}", &known)[0], "w://Oulu/1?a=1&b=1#1");
+        assert_eq!(expansions("plain://x", &known), ["plain://x"]);
+    }
+
+    #[test]
+    fn a_slow_tool_gets_few_calls() {
+        use crate::inventory::FirstCallOutcome;
+        use crate::plan::CallPolicy;
+        let definition = json!({"name": "a", "inputSchema": {"type": "object"}});
+        let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
+        for (duration, calls) in [(1, MAX_CALLS_PER_TOOL), (400, 2), (1_500, 0)] {
+            tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(duration)));
+            assert_eq!(max_calls(&tool), calls, "{duration}");
+        }
+    }
+}

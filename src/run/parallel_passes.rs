@@ -1,0 +1,122 @@
+//! Carries out the passes of a case side by side on several sessions of a slow server, so that waiting overlaps.
+//!
+//! The session of the queue carries out all passes that no other session took, so nothing depends on whether others can
+//! be opened.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::additional_session::open_additional_session;
+use super::case_run::{CaseRun, carry_out_share};
+use super::case_session::{ClosedSessions, close};
+use super::execution::PassShare;
+use crate::case::{Active, Body, Case, ForEach};
+use crate::check::Judgement;
+use crate::context::Target;
+use crate::inventory::Inventory;
+use crate::session::Session;
+use crate::verdict::Verdict;
+
+/// The maximum number of further sessions for one case.
+const MAX_SESSIONS: usize = 32;
+
+/// The sessions that are opened for a case, besides the one of its queue.
+pub(super) struct SessionKind<'a> {
+    /// What the client declares when it opens one.
+    pub(super) capabilities: &'a Value,
+    /// Their purpose, for the report.
+    pub(super) purpose: &'static str,
+}
+
+/// Carries out a case on the session of its queue; if it has several passes and the server is slow, on further sessions
+/// as well, which are closed then.
+pub(super) async fn carry_out_passes(
+    target: &Target,
+    case: &Arc<Case>,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Arc<Inventory>,
+    kind: &SessionKind<'_>,
+) -> (CaseRun, ClosedSessions) {
+    let share = PassShare::default();
+    let mut others = JoinSet::new();
+    for _ in 0..further_sessions(target, body, session, inventory) {
+        let (target, case, inventory) = (target.clone(), Arc::clone(case), Arc::clone(inventory));
+        let (capabilities, purpose, share) = (kind.capabilities.clone(), kind.purpose, share.for_another_session());
+        others.spawn(async move { carry_out_elsewhere(target, case, inventory, capabilities, purpose, share).await });
+    }
+    let mut carried = carry_out_share(target, case, body, session, inventory, &share).await;
+    share.end();
+    let mut closed = ClosedSessions::new();
+    while let Some(finished) = others.join_next().await {
+        match finished {
+            Ok((other, sessions)) => {
+                closed.extend(sessions);
+                carried = merge(carried, other);
+            }
+            Err(error) => carried = Err(Judgement::error(format!("an internal task failed: {error}"))),
+        }
+    }
+    if let Ok(executions) = &mut carried {
+        executions.sort_by_key(|execution| execution.number);
+    }
+    (carried, closed)
+}
+
+/// How many further sessions a case is worth.
+fn further_sessions(target: &Target, body: &Active, session: &Session, inventory: &Inventory) -> usize {
+    let context = &target.context;
+    let passes = match &body.for_each {
+        Some(ForEach::Tool) => inventory.tools.iter().filter(|tool| tool.is_usable()).count(),
+        Some(ForEach::Resource) => inventory.primitives.resources.len(),
+        Some(ForEach::Prompt) => inventory.primitives.prompts().len(),
+        Some(ForEach::Page(_)) | None => 1,
+    };
+    let is_slow = session.is_slow() || (body.for_each == Some(ForEach::Tool) && inventory.has_slow_tools());
+    if !is_slow || !context.is_slow() || context.plan.jobs <= 1 {
+        return 0;
+    }
+    passes.saturating_sub(1).min(MAX_SESSIONS)
+}
+
+/// Takes passes of a case on another session, which is closed then.
+async fn carry_out_elsewhere(
+    target: Target,
+    case: Arc<Case>,
+    inventory: Arc<Inventory>,
+    capabilities: Value,
+    purpose: &'static str,
+    share: PassShare,
+) -> (Option<CaseRun>, ClosedSessions) {
+    let Body::Active(body) = &case.body else { return (None, ClosedSessions::new()) };
+    let opened = open_additional_session(&target, &capabilities, purpose, || !share.has_ended()).await;
+    let (mut session, permit) = match opened {
+        Ok(opened) => opened,
+        Err(sessions) => return (None, sessions),
+    };
+    let carried = carry_out_share(&target, &case, body, &mut session, &inventory, &share).await;
+    let _permit = target.context.release_if_idle(permit);
+    (Some(carried), vec![close(&target, session).await])
+}
+
+/// The passes of two sessions together. One that took no pass has no judgement of its own, but what kept one from
+/// judging concerns the case.
+fn merge(one: CaseRun, other: Option<CaseRun>) -> CaseRun {
+    match (one, other) {
+        (Ok(mut executions), Some(Ok(others))) => {
+            executions.extend(others);
+            Ok(executions)
+        }
+        (Ok(_) | Err(_), Some(Err(judged))) if judged.verdict == Verdict::Error => Err(judged),
+        (Err(judged), Some(Ok(others))) => {
+            if judged.verdict == Verdict::Error {
+                Err(judged)
+            } else {
+                Ok(others)
+            }
+        }
+        (one, Some(Err(_)) | None) => one,
+    }
+}

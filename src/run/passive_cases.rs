@@ -1,0 +1,64 @@
+//! Judges the passive cases of a revision by all of its sessions.
+
+use std::sync::Arc;
+
+use super::case_session::ClosedSession;
+use super::needs::{declares_needed_capabilities, missing_capabilities};
+use crate::case::{Body, Case};
+use crate::check::{self, IndexedConnections, Judgement, RecordedConnection};
+use crate::context::Target;
+use crate::spec::Revision;
+use crate::transcript::{Transcript, without_rate_limited};
+
+/// Judges the passive cases among these by every session of the revision.
+pub(super) async fn judge_passive_cases(
+    target: &Target,
+    cases: &[Arc<Case>],
+    sessions: &[ClosedSession],
+) -> Vec<(Arc<Case>, Judgement)> {
+    let connected: Vec<RecordedConnection> = sessions
+        .iter()
+        .map(|session| RecordedConnection {
+            label: session.ended.purpose.clone(),
+            transcript: Transcript {
+                entries: without_rate_limited(&session.ended.entries),
+                session_parameters: session.session_parameters.clone(),
+            },
+        })
+        .collect();
+    let cases: Vec<Arc<Case>> =
+        cases.iter().filter(|case| matches!(case.body, Body::Passive { .. })).cloned().collect();
+    let revision = target.revision;
+    let judging = target.context.judge_in_background(move || judge_connections(&cases, revision, &connected));
+    judging.await.unwrap_or_else(|error| {
+        target.give_up(&format!("an internal task failed: {error}"));
+        Vec::new()
+    })
+}
+
+/// Judges passive cases by connections of one revision.
+pub(super) fn judge_connections(
+    cases: &[Arc<Case>],
+    revision: Revision,
+    connected: &[RecordedConnection],
+) -> Vec<(Arc<Case>, Judgement)> {
+    let watched = IndexedConnections::new(connected, revision);
+    let judge = |case: &Arc<Case>| {
+        let Body::Passive(passive) = &case.body else { return None };
+        let judged = if are_needs_met(case, connected) {
+            check::judge_passive(case, passive, revision, &watched)
+        } else {
+            Judgement::inapplicable(missing_capabilities(case))
+        };
+        Some((Arc::clone(case), judged))
+    };
+    cases.iter().filter_map(judge).collect()
+}
+
+fn are_needs_met(case: &Case, connected: &[RecordedConnection]) -> bool {
+    case.needs.capabilities.is_empty()
+        || connected.iter().any(|c| {
+            c.transcript.session_parameters.opening.is_some()
+                && declares_needed_capabilities(case, &c.transcript.session_parameters)
+        })
+}

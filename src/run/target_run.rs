@@ -1,0 +1,141 @@
+//! Runs the cases of one revision: starts their queues, and discovers what the server has. It judges no passive case.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+
+use super::case_queue::{
+    may_run_before_discovery, run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
+};
+use super::case_session::ClosedSessions;
+use super::confirm::confirm_all;
+use super::discovery::{RemainingDiscovery, discover};
+use super::shared_results::SharedResults;
+use crate::case::{Active, Body, Case, Process};
+use crate::check::Judgement;
+use crate::context::{PermitRequest, Target, UnconfirmedResult};
+use crate::inventory::Inventory;
+use crate::session::Session;
+
+/// What is known once the active cases have run.
+pub(super) struct CompletedRun {
+    /// The cases that apply to the server.
+    pub(super) cases: Vec<Arc<Case>>,
+    pub(super) discovered: Arc<Inventory>,
+    pub(super) sessions: ClosedSessions,
+}
+
+/// The run of one target, whose queues have started.
+pub(super) struct TargetRun {
+    /// Reports failures immediately.
+    target: Target,
+    /// The same target, whose failures are confirmed before they are reported.
+    confirmed: Target,
+    cases: Vec<Arc<Case>>,
+    /// The permit of the main session.
+    permit: PermitRequest,
+    /// The cases that do not run on the main session.
+    queues: JoinSet<ClosedSessions>,
+}
+
+impl TargetRun {
+    /// Selects the cases of a target, and starts those that do not run on its main session.
+    pub(super) fn start(target: Target, shared_results: &Arc<SharedResults>) -> Self {
+        let plan = Arc::clone(&target.context.plan);
+        let runs = |case: &&Arc<Case>| case.runs_in(target.revision);
+        let (cases, inapplicable): (Vec<_>, Vec<_>) =
+            plan.cases.iter().filter(runs).cloned().partition(|case| plan.reaches(case));
+        for case in inapplicable {
+            target.report(&case, Judgement::inapplicable("it is for another kind of server"), None);
+        }
+        let permit = target.context.request_permit();
+        let (confirmed, unconfirmed) = target.with_confirmation();
+        let mut run = Self { target, confirmed, cases, permit, queues: JoinSet::new() };
+        run.start_confirmation(unconfirmed);
+        let disposable = run.active_cases(Process::Disposable);
+        if !disposable.is_empty() {
+            run.queues.spawn(run_on_disposable_session(run.confirmed.clone(), disposable));
+        }
+        let own = run.active_cases(Process::Fresh).into_iter().chain(run.active_cases(Process::Uninitialized));
+        for case in own {
+            run.queues.spawn(run_on_own_process(run.confirmed.clone(), case, Arc::clone(shared_results)));
+        }
+        run
+    }
+
+    /// The target, whose failures are reported immediately.
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn start_confirmation(&mut self, unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
+        let target = self.target.clone();
+        self.queues.spawn(async move {
+            // It ends when all tasks that may report to it have ended.
+            confirm_all(target, unconfirmed).await;
+            ClosedSessions::new()
+        });
+    }
+
+    /// The active cases for a kind of process.
+    fn active_cases(&self, process: Process) -> Vec<Arc<Case>> {
+        let is_for =
+            |case: &&Arc<Case>| matches!(&case.body, Body::Active(Active { process: own, .. }) if *own == process);
+        self.cases.iter().filter(is_for).cloned().collect()
+    }
+
+    /// Discovers what the server has, and runs the other cases.
+    pub(super) async fn run_cases(self, mut main: Session) -> CompletedRun {
+        let on_main_session = self.active_cases(Process::Shared);
+        let Self { target, confirmed, cases, permit, mut queues } = self;
+        let permit = permit.granted().await;
+        let opening = main.connection.first_line().unwrap_or_default();
+        let (early, on_main_session) = early_cases(&target, &main, on_main_session);
+        let begun = run_before_discovery(&confirmed, early, &mut queues);
+        let remaining = discover_target(&target, &mut main).await;
+        if main.is_slow() || target.inventory().await.has_slow_tools() {
+            target.context.mark_slow(opening);
+        }
+        let mut sessions = run_on_main_session(confirmed, main, on_main_session, remaining, begun, permit).await;
+        while let Some(finished) = queues.join_next().await {
+            match finished {
+                Ok(more) => sessions.extend(more),
+                Err(error) => target.give_up(&format!("an internal task failed: {error}")),
+            }
+        }
+        let discovered = target.complete_inventory().await;
+        CompletedRun { cases, discovered, sessions }
+    }
+}
+
+/// Divides the cases of the main session: the first need not wait for discovery, which takes long on a slow server.
+fn early_cases(target: &Target, main: &Session, cases: Vec<Arc<Case>>) -> (Vec<Arc<Case>>, Vec<Arc<Case>>) {
+    let Some(opening) = main.slow_opening() else { return (Vec::new(), cases) };
+    target.context.mark_slow(opening);
+    // What a hint shows may serve any case.
+    if !target.context.plan.hints.is_empty() || target.context.plan.jobs <= 1 {
+        return (Vec::new(), cases);
+    }
+    let session_parameters = main.parameters.clone();
+    let opening_inventory = Inventory { session_parameters, startup: opening, ..Inventory::default() };
+    target.set_opening_inventory(Arc::new(opening_inventory));
+    cases.into_iter().partition(|case| may_run_before_discovery(case, target.revision))
+}
+
+/// Discovers what the server has, and tells the queues that wait for it; returns what is left to do.
+async fn discover_target(target: &Target, main: &mut Session) -> RemainingDiscovery {
+    let (discovered, remaining) = discover(main, &target.context.plan).await;
+    main.answer_times().record_exchanges(&main.transcript_from(0), |_| true);
+    let startup = main.connection.first_line().unwrap_or_default();
+    if let Some(reason) = &discovered.stop_reason {
+        target.give_up(reason);
+    }
+    target.set_inventory(Arc::new(Inventory {
+        session_parameters: main.parameters.clone(),
+        startup,
+        awaits_first_calls: !remaining.unanswered_calls.is_empty(),
+        ..discovered
+    }));
+    remaining
+}

@@ -1,0 +1,147 @@
+//! The summary of a revision for the report: its server, its tools and hints, the processes, and why it stopped early.
+
+use serde_json::Value;
+
+use super::case_run::RATE_LIMITED;
+use super::case_session::ClosedSession;
+use crate::check::stderr_of;
+use crate::context::{ClosedConnection, Target, milliseconds};
+use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
+use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
+use crate::text::last_bytes;
+use crate::transcript;
+
+/// The maximum length of the output of all processes in a summary, and in a problem.
+const MAX_SUMMARY_STDERR: usize = 8_000;
+const MAX_PROBLEM_STDERR: usize = 4_000;
+
+/// The maximum length of the output of one process.
+const MAX_PROCESS_STDERR: usize = 4_000;
+
+/// What a summary says of the sessions. Their transcripts take much memory, and are not needed for it.
+pub(super) struct SessionSummary {
+    launches: Vec<Launch>,
+    /// The end of the output of all processes.
+    stderr: String,
+    /// Whether the server rejected requests because of its rate limit.
+    is_rate_limited: bool,
+}
+
+impl SessionSummary {
+    pub(super) fn of(sessions: &[ClosedSession]) -> Self {
+        Self {
+            launches: sessions
+                .iter()
+                .filter(|session| !session.borrowed)
+                .map(|session| launch(&session.ended))
+                .collect(),
+            stderr: last_bytes(&stderr(sessions), MAX_SUMMARY_STDERR).to_owned(),
+            is_rate_limited: sessions.iter().any(|session| session.ended.limited > 0),
+        }
+    }
+}
+
+/// The summary of a target; `opening` is the result that opened its main session.
+pub(super) fn summarize(
+    target: &Target,
+    opening: Option<&Value>,
+    inventory: &Inventory,
+    sessions: &SessionSummary,
+    fuzz: Option<FuzzSummary>,
+) -> TargetSummary {
+    let member = |pointer: &str| opening.and_then(|opening| opening.pointer(pointer)).cloned();
+    TargetSummary {
+        revision: target.revision,
+        server_info: member("/serverInfo").or_else(|| member("/_meta/io.modelcontextprotocol~1serverInfo")),
+        capabilities: member("/capabilities"),
+        tools: tool_notes(inventory),
+        hints: inventory.hint_results.iter().map(HintResult::note).collect(),
+        launches: sessions.launches.clone(),
+        stderr: sessions.stderr.clone(),
+        stopped_early: target.stop_reason(),
+        fuzz,
+        totals: target.totals(),
+    }
+}
+
+/// Why the judgement of a target is incomplete, if so.
+pub(super) fn stop_problem(target: &Target, sessions: &SessionSummary) -> Option<Problem> {
+    let (reason, hint) = if sessions.is_rate_limited {
+        (
+            format!("{RATE_LIMITED}, so the judgement is incomplete"),
+            "lower the rate with --max-rate (requests per second), or raise the server's limit for the run",
+        )
+    } else if let Some(refusal) = target.known_session_refusal() {
+        let count = target.totals().error;
+        (
+            format!(
+                "{refusal} (cases that could not be judged: {count}; revisions that are refused for the same reason are \
+                 not judged at all)"
+            ),
+            "let the server open a session for each client; judge a revision that is missing alone, with --revision, \
+             after a restart",
+        )
+    } else {
+        (
+            target.stop_reason()?,
+            "run with -v to see every message up to that point; give a slow server more time with --timeout",
+        )
+    };
+    Some(Problem {
+        kind: ProblemKind::Stopped,
+        message: format!("in {}: {reason}", target.revision),
+        hint: hint.to_owned(),
+        stderr: last_bytes(&sessions.stderr, MAX_PROBLEM_STDERR).to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+/// The output of all processes.
+fn stderr(sessions: &[ClosedSession]) -> String {
+    sessions.iter().map(|session| stderr_of(&session.ended.entries, MAX_PROCESS_STDERR)).collect()
+}
+
+fn tool_notes(inventory: &Inventory) -> Vec<ToolNote> {
+    let tools = inventory.tools.iter();
+    let note = format!("the list has more than {MAX_TOOLS} tools, and no others are used");
+    let unused = |name: &String| ToolNote { name: name.clone(), called: false, note: Some(note.clone()) };
+    let further = inventory.further_tools.iter().map(unused);
+    tools
+        .map(|tool| {
+            let note = match (&tool.exclusion, tool.first_call) {
+                (Some(reason), _) => Some(reason.clone()),
+                (None, Some((FirstCallOutcome::Unanswered, _))) => {
+                    Some("its call took longer than the discovery timeout, so the cases did not use it".to_owned())
+                }
+                (None, Some((FirstCallOutcome::Ended, _))) => {
+                    Some("the server exited before it answered the call".to_owned())
+                }
+                (None, Some((FirstCallOutcome::Failed, _))) => Some("its plain call failed".to_owned()),
+                (None, Some((FirstCallOutcome::MissingClientFeature, _))) => Some(
+                    "it requires something that the client lacks: a capability, a visited page, or a call as a task"
+                        .to_owned(),
+                ),
+                (None, Some((FirstCallOutcome::Served, _))) => None,
+                (None, None) => Some("discovery ended before it was called".to_owned()),
+            };
+            ToolNote { name: tool.name.clone(), called: tool.first_call.is_some(), note }
+        })
+        .chain(further)
+        .collect()
+}
+
+fn launch(ended: &ClosedConnection) -> Launch {
+    let count =
+        |wanted: fn(&transcript::Event) -> bool| ended.entries.iter().filter(|entry| wanted(&entry.event)).count();
+    Launch {
+        purpose: if ended.without_package_runner {
+            format!("{}, without the package runner", ended.purpose)
+        } else {
+            ended.purpose.clone()
+        },
+        startup_ms: ended.startup.map(milliseconds),
+        shutdown: Some(ended.step.as_str().to_owned()),
+        sent: count(|event| matches!(event, transcript::Event::Sent { .. })),
+        received: count(|event| matches!(event, transcript::Event::Received(_))),
+    }
+}

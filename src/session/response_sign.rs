@@ -1,0 +1,189 @@
+//! Signs that a request was answered: what among the entries of a connection belongs to it.
+//!
+//! They are functions of the entries; how long to wait for a better sign is decided by the session.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::transcript::{Entry, Event, messages};
+use crate::wire::{Frame, FramingError, Id, MessageKind, same_id, same_id_loosely};
+
+/// A sign that a request was answered.
+pub(super) enum ResponseSign {
+    /// A response with its id.
+    Exact(Value),
+    /// A response with an altered copy of its id.
+    Loose(Value),
+    /// A message with its id that has neither a result nor an error: malformed, but a response.
+    Malformed(Value),
+    /// A message that cannot be read.
+    Unreadable(FramingError),
+    /// A response with an id that no request has.
+    Foreign,
+    /// The HTTP response ended without a JSON-RPC response.
+    Over,
+}
+
+/// How many responses may have the id of one request before they belong to others: a server may send each one twice.
+const RESPONSES_PER_REQUEST: usize = 2;
+
+/// Whether there is a response with an id that nothing sent contains, in any form, or that too few requests have for
+/// all responses with it. `earlier` are the entries of the connection before.
+pub(super) fn has_foreign_response(entries: &[Arc<Entry>], earlier: &[Arc<Entry>]) -> bool {
+    let all = || earlier.iter().chain(entries);
+    find_response(entries, |got| {
+        let sent: usize = all().map(|entry| sent_with_id(entry, got)).sum();
+        let is_it = |message: &&Value| is_response_to(message, |id| same_id(id, got));
+        let responses = all().filter_map(|entry| entry.received()).flat_map(messages).filter(is_it).count();
+        sent == 0 || responses > sent * RESPONSES_PER_REQUEST
+    })
+    .is_some()
+}
+
+/// How many messages of an entry were sent with an id, in any form.
+fn sent_with_id(entry: &Entry, id: &Id) -> usize {
+    match &entry.event {
+        Event::Sent { frame, .. } => match frame.json() {
+            Some(value) => {
+                let ids = messages(value).filter_map(|message| message.get("id"));
+                ids.filter(|own| same_id(own, id) || same_id_loosely(own, id)).count()
+            }
+            // A lenient server may find an id in a line that is not a message.
+            None => usize::from(String::from_utf8_lossy(&frame.raw()).contains(&id.to_string())),
+        },
+        _ => 0,
+    }
+}
+
+/// The best sign of a response among the entries. `earlier` are the entries of the connection before.
+pub(super) fn sign_of(entries: &[Arc<Entry>], earlier: &[Arc<Entry>], id: &Id) -> Option<ResponseSign> {
+    let unreadable = || {
+        entries.iter().find_map(|entry| match &entry.event {
+            Event::Received(Frame { value: Err(damage), .. }) if damage.is_own_limit() => Some(damage.clone()),
+            _ => None,
+        })
+    };
+    let loose = || loose_response_to(entries, earlier, id).map(ResponseSign::Loose);
+    let over = || is_over(entries, id).then_some(ResponseSign::Over);
+    let exact = response_to(entries, id).map(ResponseSign::Exact);
+    let malformed = || malformed_response_to(entries, id).map(ResponseSign::Malformed);
+    exact.or_else(loose).or_else(|| unreadable().map(ResponseSign::Unreadable)).or_else(malformed).or_else(over)
+}
+
+/// A message with exactly this id that has neither a method nor a result nor an error.
+pub(super) fn malformed_response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
+    let is_it = |message: &&Value| {
+        matches!(MessageKind::of(message), MessageKind::Unknown)
+            && message.get("method").is_none()
+            && message.get("id").is_some_and(|got| same_id(got, id))
+    };
+    entries.iter().filter_map(|entry| entry.received()).flat_map(messages).find(is_it).cloned()
+}
+
+/// Whether the HTTP response to a request ended without a JSON-RPC response that has an id: nothing else can arrive.
+pub(super) fn is_over(entries: &[Arc<Entry>], id: &Id) -> bool {
+    let is_unanswered = entries.iter().any(|entry| match &entry.event {
+        Event::HttpEnd(end) => end.unanswered.as_ref().is_some_and(|own| same_id(own, id)),
+        _ => false,
+    });
+    is_unanswered || has_body_without_id(entries, id)
+}
+
+/// Whether the body of the HTTP response to a request is a JSON-RPC response without an id.
+fn has_body_without_id(entries: &[Arc<Entry>], id: &Id) -> bool {
+    let has_no_id = |value: &Value| {
+        messages(value).any(|message| matches!(MessageKind::of(message), MessageKind::Response { id: None }))
+    };
+    entries.windows(2).any(|pair| match &pair[1].event {
+        Event::HttpEnd(end) => is_carried_by(entries, id, end.number) && pair[0].received().is_some_and(has_no_id),
+        _ => false,
+    })
+}
+
+/// Whether the HTTP request with a number carries the request with an id.
+fn is_carried_by(entries: &[Arc<Entry>], id: &Id, number: usize) -> bool {
+    entries.iter().any(|entry| match &entry.event {
+        Event::HttpRequest(request) if request.number == number => {
+            let carried = request.carries.as_ref().and_then(|entry| entry.sent());
+            carried.into_iter().flat_map(messages).any(|message| message.get("id").is_some_and(|own| own == id))
+        }
+        _ => false,
+    })
+}
+
+/// The response with exactly this id.
+pub(super) fn response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
+    find_response(entries, |got| same_id(got, id))
+}
+
+/// Whether this is an altered copy of an id: of another type, and not the id of a request before.
+pub(super) fn is_altered_copy(got: &Id, id: &Id, earlier: &[Arc<Entry>]) -> bool {
+    let mut sent = earlier.iter().filter_map(|entry| entry.sent()).flat_map(messages);
+    same_id_loosely(id, got) && !sent.any(|message| message.get("id").is_some_and(|own| same_id(own, got)))
+}
+
+/// A response with an altered copy of the id: another type, or null if nothing else is pending.
+fn loose_response_to(entries: &[Arc<Entry>], earlier: &[Arc<Entry>], id: &Id) -> Option<Value> {
+    let sent = entries.iter().filter(|entry| entry.sent().is_some()).count();
+    let others: Vec<&Value> = bodies_for_others(entries, id);
+    find_response_in(entries, |message, got| {
+        if got.is_null() {
+            same_id_loosely(id, got) && sent <= 1 && !others.iter().any(|other| std::ptr::eq(*other, message))
+        } else {
+            is_altered_copy(got, id, earlier)
+        }
+    })
+}
+
+/// The bodies of HTTP responses to other requests: the entry for the end of an HTTP response directly follows its
+/// body and identifies the request.
+fn bodies_for_others<'a>(entries: &'a [Arc<Entry>], id: &Id) -> Vec<&'a Value> {
+    entries
+        .windows(2)
+        .filter_map(|pair| match &pair[1].event {
+            Event::HttpEnd(end) if !is_carried_by(entries, id, end.number) => pair[0].received(),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The last response whose id is wanted.
+pub(super) fn find_response(entries: &[Arc<Entry>], wanted: impl Fn(&Id) -> bool) -> Option<Value> {
+    find_response_in(entries, |_, id| wanted(id))
+}
+
+fn find_response_in(entries: &[Arc<Entry>], wanted: impl Fn(&Value, &Id) -> bool) -> Option<Value> {
+    entries
+        .iter()
+        .rev()
+        .filter_map(|entry| entry.received())
+        .flat_map(messages)
+        .find_map(|message| is_response_to(message, |id| wanted(message, id)).then(|| message.clone()))
+}
+
+fn is_response_to(message: &Value, wanted: impl Fn(&Id) -> bool) -> bool {
+    matches!(MessageKind::of(message), MessageKind::Response { id: Some(id) } if wanted(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(event: Event) -> Arc<Entry> {
+        Arc::new(Entry { at: Duration::ZERO, event })
+    }
+
+    #[test]
+    fn the_response_to_a_pending_request_is_no_altered_response_to_another() {
+        let id = json!("271828");
+        let earlier = [entry(Event::Sent { frame: Frame::from_value(&json!({ "id": 271_828 })), step_id: None })];
+        let received = [entry(Event::Received(Frame::from_value(&json!({ "id": 271_828, "result": {} }))))];
+        assert!(matches!(sign_of(&received, &[], &id), Some(ResponseSign::Loose(_))));
+        assert!(sign_of(&received, &earlier, &id).is_none());
+    }
+}

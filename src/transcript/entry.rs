@@ -1,0 +1,204 @@
+//! The entries of a transcript: each message and event of a connection, with its time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::wire::{Frame, Id};
+
+/// The step of a case for which an entry was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StepId {
+    /// The run of the case's steps, counted over the whole test run.
+    pub execution: usize,
+    /// The position of the step within its case.
+    pub step: usize,
+}
+
+/// The step at which the server ended while it was shut down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShutdownStep {
+    /// The process had ended before the shutdown began.
+    AlreadyExited,
+    /// It ended after its standard input was closed.
+    StdinClosed,
+    /// It ended after SIGTERM.
+    Sigterm,
+    /// Its process group had to be killed.
+    Sigkill,
+    /// It keeps running: over HTTP only the session was ended.
+    Disconnected,
+}
+
+impl ShutdownStep {
+    /// The name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AlreadyExited => "already-exited",
+            Self::StdinClosed => "stdin-closed",
+            Self::Sigterm => "sigterm",
+            Self::Sigkill => "sigkill",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
+/// Something that happened on a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A line that the client sent.
+    Sent {
+        /// The line.
+        frame: Frame,
+        /// The step that it belongs to; none for messages that the session itself sends.
+        step_id: Option<StepId>,
+    },
+    /// A line that the server wrote to its standard output.
+    Received(Frame),
+    /// Text that the server wrote to its standard error.
+    Stderr(String),
+    /// The client made an HTTP request.
+    HttpRequest(HttpRequest),
+    /// The head of an HTTP response: status and headers.
+    HttpHead(HttpHead),
+    /// The end of an HTTP response.
+    HttpEnd(Box<HttpEnd>),
+    /// A wait that timed out.
+    TimedOut {
+        /// How long the client waited.
+        waited: Duration,
+    },
+    /// The server closed its standard output.
+    Closed,
+    /// The process ended.
+    Exited {
+        /// The exit status as text, such as `exit status: 1`.
+        status: String,
+    },
+    /// The server wrote more than a transcript keeps; the rest was dropped.
+    Overflow,
+    /// The client shut the server down.
+    Shutdown {
+        /// The step at which the server ended.
+        step: ShutdownStep,
+        /// The time from closing the server's standard input to its end, as far as the client waited.
+        duration: Duration,
+    },
+}
+
+/// An event with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Time since the connection was opened.
+    pub at: Duration,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Entry {
+    /// The JSON value that was received, if this entry is a received line.
+    #[must_use]
+    pub fn received(&self) -> Option<&Value> {
+        match &self.event {
+            Event::Received(frame) => frame.json(),
+            _ => None,
+        }
+    }
+
+    /// The JSON value that was sent, if this entry is a sent line.
+    #[must_use]
+    pub fn sent(&self) -> Option<&Value> {
+        match &self.event {
+            Event::Sent { frame, .. } => frame.json(),
+            _ => None,
+        }
+    }
+}
+
+/// An HTTP request of the client.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpRequest {
+    /// Its number on the connection, from 0.
+    pub number: usize,
+    /// The method, such as `POST`.
+    pub method: String,
+    /// The path and query.
+    pub target: String,
+    /// The headers that the client chooses, names in lower case; secret values are masked. Most requests of a connection
+    /// share them.
+    pub headers: Arc<[(String, String)]>,
+    /// The entry of the message in the request body, if there is one.
+    pub carries: Option<Arc<Entry>>,
+    /// The step of a case that made this request directly; none for requests that carry the connection's messages.
+    pub step_id: Option<StepId>,
+    /// The body of a request that a case makes directly: a message or a string.
+    pub body: Option<Value>,
+}
+
+/// The head of an HTTP response.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpHead {
+    /// The number of the request.
+    pub number: usize,
+    /// The status code.
+    pub status: u16,
+    /// The headers in the order received, names in lower case.
+    pub headers: Vec<(String, String)>,
+}
+
+impl HttpHead {
+    /// The value of a header; the first value if there are several.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The end of an HTTP response, or of what the client read of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HttpEnd {
+    /// The number of the request.
+    pub number: usize,
+    /// The number of body bytes that were read.
+    pub bytes: usize,
+    /// The beginning of a body that is neither a message nor a stream; of any body if a case made the request.
+    pub text: String,
+    /// The message in the body, if there is one; for an ordinary request only its small members.
+    pub message: Option<Value>,
+    /// The events of a stream, the first thousand at most.
+    pub events: Vec<SseEventSummary>,
+    /// The number of comment lines in a stream.
+    pub comments: usize,
+    /// How a stream is malformed: `message-without-data`, `data-not-json` or `unfinished-event`.
+    pub defects: Vec<&'static str>,
+    /// Why the response was not read to its end, or did not arrive at all.
+    pub failure: Option<String>,
+    /// Whether the server ended the response; otherwise the client did.
+    pub complete: bool,
+    /// The id of the request that the response should have answered and did not.
+    pub unanswered: Option<Id>,
+    /// How URLs in the response relate to the server's URL, if a case made the request.
+    pub standing: Option<Value>,
+    /// Where a server on this machine listens, if a case made the request: `loopback` or `every-address`.
+    pub listens_at: Option<&'static str>,
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SseEventSummary {
+    /// The type, where the event names one.
+    pub event: Option<String>,
+    /// The id, where the event sets one.
+    pub id: Option<String>,
+    /// The reconnection time as written, where the event sets one.
+    pub retry: Option<String>,
+    /// `none`, `empty`, `message` (JSON) or `other`.
+    pub data: &'static str,
+    /// The message in the event; for an ordinary request only its small members.
+    pub message: Option<Value>,
+    /// The beginning of data that is not JSON.
+    pub text: Option<String>,
+}

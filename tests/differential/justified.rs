@@ -1,0 +1,350 @@
+//! The differences between the official schemas and the passive cases that are correct, each with its reason.
+
+use super::Difference;
+use super::Stricter;
+
+/// A correct difference: which is stricter, the definition (`*` for any), the beginning of the location (array indexes
+/// as `*`), the mutation (`*` for any), and the reason.
+pub(super) struct JustifiedDifference(
+    pub(super) Stricter,
+    pub(super) &'static str,
+    pub(super) &'static str,
+    pub(super) &'static str,
+    pub(super) &'static str,
+);
+
+pub(super) const JUSTIFIED_DIFFERENCES: &[JustifiedDifference] = &[
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/id",
+        "*",
+        "a response has the id of its request, which a schema of one message cannot express",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "DiscoverResult",
+        "/result/supportedVersions",
+        "*",
+        "a client can choose no version of a list without one; the schema accepts any strings, also none",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/resultType",
+        "*",
+        "a client must reject unknown result types; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/protocolVersion",
+        "*",
+        "the server negotiates the same version again; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/capabilities/extensions",
+        "*",
+        "the specification requires a prefix in extension identifiers; the schema accepts any name",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "CallToolResult",
+        "/result/content/*/mimeType",
+        "*",
+        "RFC 6838 requires type/subtype, and the MIME type must match the bytes; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "GetPromptResult",
+        "/result/messages/*/content/mimeType",
+        "*",
+        "RFC 6838 requires type/subtype, and the MIME type must match the bytes; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "GetPromptResult",
+        "/result/messages/*/content/resource/mimeType",
+        "dropped",
+        "the page on prompts requires the mimeType of an embedded resource (MUST); the schema does not",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ListResourcesResult",
+        "/result/resources/*/annotations/lastModified",
+        "*",
+        "the specification requires an ISO 8601 time in lastModified; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ListToolsResult",
+        "/result/tools/*/inputSchema",
+        "*",
+        "the specification requires a valid JSON Schema as inputSchema; the schema checks only its root",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ListToolsResult",
+        "/result/tools/*/outputSchema",
+        "*",
+        "the specification requires a valid JSON Schema as outputSchema; the schema checks only its root",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ProgressNotification",
+        "/params/_meta/traceparent",
+        "*",
+        "the specification requires the W3C format in traceparent; the schema accepts any value",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ProgressNotification",
+        "/params/progressToken",
+        "*",
+        "a progress token belongs to a request, which a schema of one message cannot express",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "SubscriptionsAcknowledgedNotification",
+        "/params/_meta/io.modelcontextprotocol~1subscriptionId",
+        "*",
+        "an acknowledgement has the id of its request, which a schema of one message cannot express",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ToolListChangedNotification",
+        "/params",
+        "*",
+        "a notification of a subscription has the id of its request, which the schema makes optional and cannot compare",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "PromptListChangedNotification",
+        "/params",
+        "*",
+        "a notification of a subscription has the id of its request, which the schema makes optional and cannot compare",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ResourceListChangedNotification",
+        "/params",
+        "*",
+        "a notification of a subscription has the id of its request, which the schema makes optional and cannot compare",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ResourceUpdatedNotification",
+        "/params",
+        "*",
+        "a notification of a subscription has the id of its request, which the schema makes optional and cannot compare",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/createdAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/lastUpdatedAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/task/createdAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/task/lastUpdatedAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/tasks/*/createdAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "*",
+        "/result/tasks/*/lastUpdatedAt",
+        "*",
+        "the specification requires an ISO 8601 time in the timestamps of a task; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "CreateTaskResult",
+        "/result/task/taskId",
+        "empty text",
+        "the specification requires task ids that are hard to guess; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "GetTaskResult",
+        "/result/ttl",
+        "negative",
+        "a ttl is a duration; the schema accepts negative numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "ListResourceTemplatesResult",
+        "/result/resourceTemplates/*/annotations/lastModified",
+        "*",
+        "the specification requires an ISO 8601 time in lastModified; the schema accepts any string",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/ttl",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/pollInterval",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/task/ttl",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/task/pollInterval",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/tasks/*/ttl",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/tasks/*/pollInterval",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/params/ttl",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/params/pollInterval",
+        "fraction",
+        "the TypeScript schema, from which the JSON Schema is generated, defines durations of tasks as numbers",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "ListResourceTemplatesResult",
+        "/result/resourceTemplates/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Cases,
+        "InputRequiredResult",
+        "/result/inputRequests/com.example~1x2/params/requestedSchema/properties",
+        "*",
+        "the fields of a form have one of the listed forms; the alternatives of the schema are open, so that a malformed choice passes as plain text",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/method",
+        "*",
+        "a message with another method is another message, to which the definition does not apply",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "ListToolsResult",
+        "/result/tools/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "ListPromptsResult",
+        "/result/prompts/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "ListResourcesResult",
+        "/result/resources/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "InitializeResult",
+        "/result/serverInfo/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "*",
+        "/result/_meta/io.modelcontextprotocol~1serverInfo/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "CallToolResult",
+        "/result/content/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "GetPromptResult",
+        "/result/messages/*/content/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which tools/definition/icon-scheme judges as a warning",
+    ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "InputRequiredResult",
+        "/result/inputRequests/com.example~1x0/params/tools/*/icons/*/src",
+        "*",
+        "the allowed values of an icon's src are a separate SHOULD of the specification, which clients check before they show an icon to a model",
+    ),
+];
+
+impl JustifiedDifference {
+    pub(super) fn covers(&self, difference: &Difference) -> bool {
+        let Self(stricter, definition, location, mutation, _) = self;
+        let matches = |pattern: &str, text: &str| pattern == "*" || pattern == text;
+        *stricter == difference.stricter
+            && matches(definition, &difference.definition)
+            && (matches(location, &difference.location) || difference.location.starts_with(&format!("{location}/")))
+            && matches(mutation, difference.mutation)
+    }
+}
