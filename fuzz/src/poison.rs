@@ -1,22 +1,10 @@
 //! A report with hostile text in every place that a server controls.
 
-use mcp_conformance::report::{Report, example};
+use mcp_conformance::report::{FIXED_MEMBERS, Report, example};
 use serde_json::Value;
 
-/// Members whose text is an enumerated value, or does not come from the server.
-const UNCHANGED: [&str; 11] = [
-    "kind",
-    "outcome",
-    "skipped",
-    "revision",
-    "revisions",
-    "verdict",
-    "level",
-    "direction",
-    "fail-on",
-    "shard",
-    "link",
-];
+/// Members that do not come from the server, besides those with a fixed set of values.
+const UNCHANGED: [&str; 2] = ["revisions", "link"];
 
 /// The example report with this text appended to every string that a server controls.
 #[must_use]
@@ -39,7 +27,8 @@ fn poison(value: &mut Value, attack: &str) {
         Value::String(text) => text.push_str(attack),
         Value::Array(items) => items.iter_mut().for_each(|item| poison(item, attack)),
         Value::Object(members) => {
-            let changed = members.iter_mut().filter(|(name, _)| !UNCHANGED.contains(&name.as_str()));
+            let is_open = |name: &str| !UNCHANGED.contains(&name) && !FIXED_MEMBERS.contains(&name);
+            let changed = members.iter_mut().filter(|(name, _)| is_open(name.as_str()));
             changed.for_each(|(_, member)| poison(member, attack));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -10,7 +10,7 @@ use super::Report;
 pub const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\r\nPASS\u{202e}ssap\u{2069}\u{200b}\u{e0041}<script>";
 
 /// Members with a fixed set of values, which no server influences.
-const FIXED_MEMBERS: [&str; 11] = [
+pub const FIXED_MEMBERS: [&str; 11] = [
     "kind",
     "outcome",
     "skipped",

@@ -128,7 +128,7 @@ pub use conclusion::{CaseCounts, verdict_line};
 pub use example::example;
 pub use github::Github;
 #[doc(hidden)]
-pub use hostile::{HOSTILE, poison};
+pub use hostile::{FIXED_MEMBERS, HOSTILE, poison};
 #[cfg(feature = "reports")]
 pub use html::{Html, HtmlComparison};
 pub use json::Json;

@@ -1,0 +1,180 @@
+//! The declared architecture: what each module may import, and the known exceptions.
+
+/// The declarations that the rules compare the sources with.
+pub(super) struct Architecture {
+    /// Each top-level module with the modules that it may import, from the top of the crate to its bottom.
+    pub(super) modules: &'static [(&'static str, &'static [&'static str])],
+    /// An import that the order of the modules does not allow: importer, imported, reason.
+    pub(super) import_exceptions: &'static [(&'static str, &'static str, &'static str)],
+    /// Packages and types with the modules that may use them.
+    pub(super) restricted_packages: &'static [(&'static str, &'static [&'static str])],
+    /// Files that are in a circle of imports: their top-level module, the files, the reason.
+    pub(super) circles: &'static [(&'static str, &'static [&'static str], &'static str)],
+    pub(super) long_files: &'static [&'static str],
+    pub(super) long_functions: &'static [&'static str],
+    /// Types with `impl` blocks in too many files.
+    pub(super) scattered_impls: &'static [&'static str],
+}
+
+/// An architecture without any declaration, for the planted violations.
+pub(super) const EMPTY: Architecture = Architecture {
+    modules: &[],
+    import_exceptions: &[],
+    restricted_packages: &[],
+    circles: &[],
+    long_files: &[],
+    long_functions: &[],
+    scattered_impls: &[],
+};
+
+/// What the crate looks like. A list of exceptions may only shrink: an entry that is no longer needed fails as well.
+pub(super) const ARCHITECTURE: Architecture = Architecture {
+    modules: &[
+        ("main", &["cli"]),
+        (
+            "lib",
+            &[
+                "judge",
+                "run",
+                "context",
+                "plan",
+                "check",
+                "report",
+                "client",
+                "transcript",
+                "case",
+                "baseline",
+                "verdict",
+                "wire",
+                "spec",
+            ],
+        ),
+        (
+            "cli",
+            &[
+                "judge",
+                "run",
+                "context",
+                "plan",
+                "report",
+                "event",
+                "transcript",
+                "case",
+                "baseline",
+                "verdict",
+                "reference",
+                "spec",
+            ],
+        ),
+        ("harness", &["judge", "report", "event", "case", "verdict"]),
+        ("guided", &["fuzz", "wire", "spec"]),
+        ("judge", &["run", "plan", "report", "client", "event", "case", "baseline", "reference", "shard", "spec"]),
+        (
+            "run",
+            &[
+                "campaign",
+                "session",
+                "context",
+                "inventory",
+                "plan",
+                "check",
+                "client",
+                "event",
+                "transcript",
+                "case",
+                "fuzz",
+                "verdict",
+                "wire",
+                "shard",
+                "spec",
+                "text",
+            ],
+        ),
+        ("session", &["context", "plan", "client", "transcript", "case", "fuzz", "wire", "reference", "spec"]),
+        ("context", &["inventory", "plan", "check", "client", "event", "transcript", "case", "verdict", "spec"]),
+        ("inventory", &["plan", "event", "transcript", "case", "fuzz", "spec"]),
+        (
+            "campaign",
+            &[
+                "plan",
+                "check",
+                "client",
+                "event",
+                "transcript",
+                "case",
+                "fuzz",
+                "sequence",
+                "verdict",
+                "wire",
+                "spec",
+                "json_pointer",
+            ],
+        ),
+        ("plan", &["client", "case", "reference", "shard", "spec"]),
+        ("check", &["transcript", "case", "fuzz", "sequence", "verdict", "wire", "spec", "line_diff", "text"]),
+        ("report", &["event", "baseline", "verdict", "shard", "spec", "line_diff"]),
+        ("client", &["transcript", "wire", "text"]),
+        ("event", &["verdict", "spec"]),
+        ("transcript", &["wire"]),
+        ("case", &["sequence", "baseline", "verdict", "wire", "spec", "json_pointer"]),
+        ("fuzz", &["json_pointer"]),
+        ("sequence", &["json_pointer"]),
+        ("baseline", &["verdict", "spec"]),
+        ("verdict", &["spec"]),
+        ("wire", &[]),
+        ("reference", &[]),
+        ("shard", &[]),
+        ("spec", &[]),
+        ("json_pointer", &[]),
+        ("line_diff", &[]),
+        ("text", &[]),
+    ],
+    import_exceptions: &[],
+    restricted_packages: &[
+        ("askama", &["report"]),
+        ("clap", &["cli"]),
+        ("clap_complete", &["cli"]),
+        ("clap_mangen", &["cli"]),
+        ("hyper", &["client", "reference"]),
+        ("indicatif", &["report"]),
+        ("jsonc_parser", &["case", "cli"]),
+        ("jsonschema", &["case", "check", "fuzz", "reference"]),
+        ("libtest_mimic", &["harness"]),
+        ("proptest", &["fuzz"]),
+        ("quick_junit", &["report"]),
+        ("reqwest", &["client"]),
+        ("rustls", &["client"]),
+        ("std::fs", &["campaign", "case", "cli", "client", "context", "run"]),
+        ("std::net", &["cli", "client"]),
+        ("std::process::Command", &[]),
+        ("std::time::Instant", &["campaign", "client"]),
+        ("toml", &["cli"]),
+        ("tokio", &["campaign", "cli", "client", "context", "guided", "judge", "reference", "run", "session"]),
+    ],
+    circles: &[],
+    long_files: &[],
+    long_functions: &[],
+    scattered_impls: &[],
+};
+
+/// What only the slow suite uses, and what supports it: clocks, threads, processes and the network.
+pub(super) const MEANS_OF_THE_SLOW_SUITE: [(&str, &[&str]); 6] = [
+    ("rustix", &["slow"]),
+    ("std::net", &["slow"]),
+    ("std::process::Command", &["slow", "support"]),
+    ("std::thread", &["slow"]),
+    ("std::time::Instant", &["slow", "support"]),
+    ("tokio", &["slow", "support"]),
+];
+
+/// What the suite looks like.
+pub(super) const ARCHITECTURE_OF_TESTS: Architecture = Architecture {
+    modules: &[
+        ("main", &["gate", "slow", "support"]),
+        ("gate", &["support"]),
+        ("slow", &["support"]),
+        ("support", &[]),
+    ],
+    restricted_packages: &MEANS_OF_THE_SLOW_SUITE,
+    ..EMPTY
+};

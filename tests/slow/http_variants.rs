@@ -1,0 +1,82 @@
+//! Conforming servers that are easily mistaken for deviating ones, over HTTP.
+
+use mcp_conformance::event::CaseResult;
+use mcp_conformance::reference::{Fault, FaultSet, HttpFault};
+use mcp_conformance::verdict::Verdict;
+
+use super::over_http::judge_over_http;
+use crate::support::reference::{CONFORMING, ENDPOINTS, RunResults, VARIANTS, cases, revisions_of};
+use crate::support::result::has_findings_of_only;
+use crate::support::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let others = VARIANTS.into_iter().filter(|variant| !CONFORMING.contains(variant));
+    for variant in CONFORMING.into_iter().chain(others) {
+        trials.push(trial(format!("case/variant/{variant}/http"), move || {
+            has_findings_of_only(&over_http(variant), &[])
+        }));
+    }
+    for fault in [HttpFault::StreamWithoutData, HttpFault::StreamCutData].map(Fault::Http) {
+        trials.push(trial(format!("case/http/stream-well-formed/{fault}"), move || {
+            let found = over_http(fault);
+            let mut verdicts = found.results.iter().filter(|result| result.case == "http/stream-well-formed");
+            let is_found = verdicts.any(|result| matches!(result.verdict, Verdict::Fail | Verdict::Warn));
+            if is_found { Ok(()) } else { Err("http/stream-well-formed has no finding".to_owned()) }
+        }));
+    }
+    trials.push(trial("case/media-types-in-another-spelling-change-no-verdict", || {
+        has_verdicts_of_conforming(Fault::Http(HttpFault::MediaTypesUpperCase))
+    }));
+    trials.push(trial("case/an-own-authorization-scheme-is-no-failure", an_own_authorization_scheme_is_no_failure));
+    trials
+}
+
+/// The run of every case over Streamable HTTP.
+fn over_http(fault: Fault) -> RunResults {
+    judge_over_http(FaultSet::from(fault), &revisions_of(fault), cases().to_vec(), ENDPOINTS[0])
+}
+
+/// Fails if a case has another verdict than for the conforming server over HTTP.
+fn has_verdicts_of_conforming(variant: Fault) -> Result<(), String> {
+    let conforming = judge_over_http(FaultSet::none(), &revisions_of(variant), cases().to_vec(), ENDPOINTS[0]);
+    let found = over_http(variant);
+    // Whether one connection reads a list twice depends on which case runs where.
+    let depends_on_order = |result: &&CaseResult| {
+        result.case.ends_with("/list/changed-sent") && matches!(result.verdict, Verdict::Pass | Verdict::Skip)
+    };
+    let other: Vec<String> = conforming
+        .results
+        .iter()
+        .filter(|result| !depends_on_order(result))
+        .filter(|result| {
+            found.result(&result.case, result.revision).is_none_or(|own| {
+                // Whether a case is skipped shows whether the message was recognized.
+                own.verdict != result.verdict
+            })
+        })
+        .map(|result| format!("{} in {}: not {}", result.case, result.revision, result.verdict.as_str()))
+        .collect();
+    if conforming.results.is_empty() {
+        return Err("no case was judged".to_owned());
+    }
+    if other.is_empty() { Ok(()) } else { Err(other.join("\n")) }
+}
+
+/// A server with tokens of its own should follow the authorization pages, but need not.
+fn an_own_authorization_scheme_is_no_failure() -> Result<(), String> {
+    let found = over_http(Fault::Http(HttpFault::AuthOwnScheme));
+    let summary = found.summary.as_ref().ok_or("the run did not end")?;
+    if let Some(problem) = &summary.problem {
+        return Err(format!("the run had a problem: {}", problem.message));
+    }
+    let wrong: Vec<String> = found
+        .results
+        .iter()
+        .filter(|result| matches!(result.verdict, Verdict::Fail | Verdict::Error))
+        .map(|result| {
+            format!("{} {} in {}: {:?}", result.verdict.as_str(), result.case, result.revision, result.findings)
+        })
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}

@@ -1,0 +1,104 @@
+//! The slow suite: trials with real processes, ports, clocks, browsers, and programs of others. `.ci/slow` runs it.
+
+mod browser;
+mod commands;
+mod config;
+mod differential;
+mod evaluation;
+mod formats;
+mod fuzz_cases;
+mod fuzzing;
+mod gating;
+mod hints;
+mod hostile;
+mod http_auth;
+mod http_cases;
+mod http_fuzzing;
+mod http_hostile;
+mod http_parity;
+mod http_secrets;
+mod http_variants;
+mod installed;
+#[cfg(feature = "harness")]
+mod libtest;
+mod mistakes;
+mod openings;
+mod over_http;
+mod packaging;
+mod raw;
+mod real;
+mod recording;
+mod reproduce;
+mod runner;
+mod schemas;
+mod sequences;
+mod served;
+mod tutorial;
+mod validators;
+mod waiting;
+
+use crate::support::Trial;
+
+/// A part of the slow suite that runs alone.
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    trials: &'static [fn() -> Vec<Trial>],
+}
+
+impl Group {
+    pub(crate) fn trials(&self) -> Vec<Trial> {
+        self.trials.iter().flat_map(|trials| trials()).collect()
+    }
+}
+
+/// The groups; in each, one trial runs at a time.
+pub(crate) const GROUPS: &[Group] = &[
+    Group {
+        name: "processes",
+        trials: &[
+            hostile::trials,
+            openings::trials,
+            recording::trials,
+            waiting::trials,
+            runner::trials,
+            gating::trials,
+            config::trials,
+            mistakes::trials,
+        ],
+    },
+    Group {
+        name: "fuzzing",
+        trials: &[
+            fuzz_cases::trials,
+            fuzzing::trials,
+            evaluation::trials,
+            sequences::trials,
+            validators::trials,
+            served::trials,
+            http_fuzzing::trials,
+        ],
+    },
+    Group {
+        name: "transports",
+        trials: &[
+            http_cases::trials,
+            http_variants::trials,
+            http_parity::trials,
+            http_auth::trials,
+            http_hostile::trials,
+            http_secrets::trials,
+            hints::trials,
+            reproduce::trials,
+        ],
+    },
+    Group {
+        name: "real",
+        trials: &[real::trials, runner::trials_of_npx, recording::trials_of_clients, tutorial::trials],
+    },
+    Group { name: "browser", trials: &[browser::trials, formats::trials] },
+    Group { name: "schemas", trials: &[schemas::trials, differential::trials] },
+    Group { name: "documentation", trials: &[commands::trials] },
+    Group { name: "packages", trials: &[packaging::trials] },
+    #[cfg(feature = "harness")]
+    Group { name: "nextest", trials: &[libtest::trials] },
+];
