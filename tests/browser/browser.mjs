@@ -136,8 +136,8 @@ class Page {
     return this.#browser.send(method, params, this.#session);
   }
 
-  /** Opens a URL and waits until it is painted. */
-  async open(url) {
+  /** Opens a URL and waits until it is loaded. */
+  async load(url) {
     const loaded = new Promise((resolve) => {
       this.#browser.listen(({ method, sessionId }) => {
         if (method === "Page.loadEventFired" && sessionId === this.#session) resolve();
@@ -146,7 +146,46 @@ class Page {
     const { errorText } = await this.send("Page.navigate", { url });
     if (errorText) throw new Error(`${url}: ${errorText}`);
     await loaded;
+  }
+
+  /** Opens a URL and waits until it is painted. */
+  async open(url) {
+    await this.load(url);
     await this.painted();
+  }
+
+  /**
+   * Waits until the page has stopped changing: what it shows, where it is scrolled, and its address are the same for half
+   * a second of painted frames, which a busy machine takes longer for.
+   */
+  settled() {
+    return this.value(() => new Promise((done) => {
+      const FRAMES = 30;
+      const state = () => [
+        location.hash, scrollY, document.body.scrollHeight, document.getElementById("announcement")?.textContent,
+      ].join("\n");
+      let [last, same] = [state(), 0];
+      const look = () => {
+        const now = state();
+        [last, same] = [now, now === last ? same + 1 : 0];
+        if (same < FRAMES) requestAnimationFrame(look);
+        else done(true);
+      };
+      requestAnimationFrame(look);
+    }));
+  }
+
+  /** What is on the clipboard, once it is something else than before. */
+  copied(before) {
+    return this.value(async (before) => {
+      const FRAMES = 600;
+      for (let frame = 0; frame < FRAMES; frame += 1) {
+        const text = await navigator.clipboard.readText();
+        if (text !== before) return text;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+      return before;
+    }, before);
   }
 
   painted() {

@@ -13,8 +13,8 @@ import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
 
 const PROGRAM = process.env.MCP_CONFORMANCE_CHROMIUM ?? "chromium";
-/** The time limit for opening and searching the big report. */
-const OPEN_LIMIT_MS = 2000;
+/** A page that takes longer to open or to search is of no use. Measured: 1 s each; a busy machine takes several times that. */
+const OPEN_LIMIT_MS = 20_000;
 
 const [trial, file, folder] = process.argv.slice(2);
 const url = pathToFileURL(file).href;
@@ -23,17 +23,18 @@ const count = (page, selector) => page.value((selector) => document.querySelecto
 const visibleCount = (page, selector) =>
   page.value((selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility()).length, selector);
 const fragment = (page) => page.value(() => decodeURIComponent(location.hash.replaceAll("+", " ")));
-const choose = (page, name, value) =>
-  page.value((name, value) => {
+const choose = async (page, name, value) => {
+  await page.value((name, value) => {
     const field = document.querySelector(`#filters [name=${name}]`);
     field.value = value;
     field.dispatchEvent(new Event(field.type === "search" ? "input" : "change", { bubbles: true }));
-    return new Promise((done) => setTimeout(done, 250));
   }, name, value);
+  await page.settled();
+};
 
 /** Whether an element is in the viewport, below the sticky navigation. */
 const landed = async (page, selector) => {
-  await page.value(() => new Promise((done) => setTimeout(done, 700)));
+  await page.settled();
   return page.value((selector) => {
     const below = document.getElementById("parts").getBoundingClientRect().bottom;
     const { top } = document.querySelector(selector).getBoundingClientRect();
@@ -107,9 +108,7 @@ const trials = {
   async "opens-without-script"(browser) {
     const page = await browser.page();
     await page.send("Emulation.setScriptExecutionDisabled", { value: true });
-    const loaded = page.send("Page.navigate", { url });
-    await loaded;
-    await new Promise((done) => setTimeout(done, 1500));
+    await page.load(url);
     const { root } = await page.send("DOM.getDocument", { depth: 0 });
     const number = async (selector) =>
       (await page.send("DOM.querySelectorAll", { nodeId: root.nodeId, selector })).nodeIds.length;
@@ -142,7 +141,7 @@ const trials = {
       ["tools/call/unknown-tool", "tools/list/cursor-altered", "tools/tasks/required"],
     );
     await page.value(() => document.getElementById("clear").click());
-    await page.value(() => new Promise((done) => setTimeout(done, 250)));
+    await page.settled();
     assert.equal(await fragment(page), "");
     assert.equal(await visibleCount(page, ".finding"), all);
     await choose(page, "tool", "search");
@@ -223,9 +222,9 @@ const trials = {
       button.click();
       return button.parentElement.querySelector("code").textContent;
     });
-    await page.value(() => new Promise((done) => setTimeout(done, 200)));
     assert.match(wanted, /^mcp-conformance --revision /);
-    assert.equal(await page.value(() => navigator.clipboard.readText()), wanted);
+    assert.equal(await page.copied(""), wanted);
+    await page.settled();
     assert.equal(await page.value(() => document.getElementById("announcement").textContent), "Copied");
     return [page];
   },
@@ -338,14 +337,12 @@ const trials = {
       button.click();
       return button.closest(".message").querySelector("pre").textContent;
     });
-    await page.value(() => new Promise((done) => setTimeout(done, 200)));
-    assert.equal(await page.value(() => navigator.clipboard.readText()), message);
+    assert.equal(await page.copied(""), message);
     const sentence = await page.value(() => {
       document.querySelector(".finding[open] button.issue").click();
       return document.querySelector(".finding[open] .message-line").textContent.trim().split(/[^a-zA-Z ]/)[0];
     });
-    await page.value(() => new Promise((done) => setTimeout(done, 200)));
-    const issue = await page.value(() => navigator.clipboard.readText());
+    const issue = await page.copied(message);
     assert.ok(issue.startsWith("## ") && issue.includes(sentence), issue);
     for (const part of ["**Expected**", "**Actual**", "**Reproduce**", "```text\nmcp-conformance ", "**Messages**", message]) {
       assert.ok(issue.includes(part), `${part} is not in ${issue}`);
@@ -458,26 +455,20 @@ const trials = {
     return [page];
   },
 
+  // How long it takes is printed, and limited only by what nobody waits for.
   async big(browser) {
-    const took = [];
-    let last;
-    // The best of three, because the machine may be busy.
-    for (let round = 0; round < 3; round += 1) {
-      last = await browser.page();
-      const began = performance.now();
-      await last.open(url);
-      took.push(Math.round(performance.now() - began));
-      if (took.at(-1) < OPEN_LIMIT_MS) break;
-    }
-    assert.ok(Math.min(...took) < OPEN_LIMIT_MS, `it took ${took.join(", ")} ms to open`);
+    const last = await browser.page();
+    const began = performance.now();
+    await last.open(url);
+    const opened = Math.round(performance.now() - began);
     assert.equal(await count(last, ".results tbody tr"), 5000);
     assert.equal(await count(last, ".message"), 20_000);
-    const began = performance.now();
+    const asked = performance.now();
     await choose(last, "q", "needle");
-    const search = Math.round(performance.now() - began);
+    const searched = Math.round(performance.now() - asked);
     assert.equal(await visibleCount(last, ".finding"), 1);
-    assert.ok(search < OPEN_LIMIT_MS, `a search took ${search} ms`);
-    console.log(`opened in ${took.join(", ")} ms, searched in ${search} ms`);
+    console.log(`opened in ${opened} ms, searched in ${searched} ms`);
+    assert.ok(Math.max(opened, searched) < OPEN_LIMIT_MS, `opened in ${opened} ms, searched in ${searched} ms`);
     return [last];
   },
 };

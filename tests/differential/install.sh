@@ -71,8 +71,10 @@ python_folder() {
   local archive=$work/$1-$2.tar.gz
   if [[ ! -f $archive ]]; then
     python3 -m venv "$work/venv" || die 'python3 -m venv failed: install python3-venv'
+    "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+      -r ../schemas/backends.txt >&2 || die 'pip could not install the build backends'
     "$work/venv/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "$1" \
-      --dest "$work" "$1==$2" >&2 || die "pip could not download $1 $2"
+      --no-build-isolation --dest "$work" "$1==$2" >&2 || die "pip could not download $1 $2"
     [[ -f $archive ]] || die "$1 $2 has an unexpected file name"
     tar -xzf "$archive" -C "$work" "$1-$2/schema"
   fi

@@ -4,7 +4,7 @@
 #
 #     tests/schemas/install.sh [--force]
 #
-# Needs python3 with venv; no downloaded code is run.
+# Needs python3 with venv. Of what is downloaded only the build backends of backends.txt are run, which are pinned by hashes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -34,8 +34,10 @@ say 'downloading'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv" || die 'python3 -m venv failed: install python3-venv'
+"$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r backends.txt ||
+  die 'pip could not install the build backends'
 "$work/venv/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary "$PACKAGE" \
-  --dest "$work" "$PACKAGE==$VERSION" || die "pip could not download $PACKAGE $VERSION"
+  --no-build-isolation --dest "$work" "$PACKAGE==$VERSION" || die "pip could not download $PACKAGE $VERSION"
 archive=$work/$PACKAGE-$VERSION.tar.gz
 [[ -f $archive ]] || die "$PACKAGE $VERSION has an unexpected file name"
 python3 - "$archive" "$HASH" <<'CHECK' || die "$PACKAGE $VERSION does not have the pinned hash"

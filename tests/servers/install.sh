@@ -97,7 +97,8 @@ install_pypi() {
   rm -rf "$environment"
   python3 -m venv "$environment" || die 'python3 -m venv failed'
   # The pins must be complete: nothing else is installed, and a missing dependency is an error.
-  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$requirements" ||
+  "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    --require-hashes -r "$requirements" ||
     die 'pip install failed'
   "$environment/bin/python" -m pip check --disable-pip-version-check >/dev/null ||
     die "$requirements is not complete: run $environment/bin/python -m pip check"

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
+use super::raw::unused_address;
 use crate::support::pages::{pages, read, root};
 use crate::support::{PROGRAM, Trial, program_command, trial};
 
@@ -137,15 +137,10 @@ impl Drop for Scratch {
     }
 }
 
-fn free_port() -> Result<u16, String> {
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    Ok(address.map_err(|error| error.to_string())?.port())
-}
-
 impl Scratch {
     fn new(page: &str) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|error| error.to_string())?;
-        let running_port = free_port()?;
+        let running_port = unused_address().port();
         let address = format!("127.0.0.1:{running_port}");
         let running = program_command()
             .args(["serve", "--http", &address])
@@ -199,7 +194,7 @@ impl Scratch {
 
     /// Runs a command in a shell, and returns what it prints to standard output.
     fn run(&self, command: &str) -> Result<String, String> {
-        let port = if command.contains("--url ") { free_port()? } else { self.running_port };
+        let port = if command.contains("--url ") { unused_address().port() } else { self.running_port };
         let line = command.replace(PORT, &port.to_string());
         let path = std::env::var("PATH").unwrap_or_default();
         let output = Command::new("sh")

@@ -1,10 +1,9 @@
 //! Discovering hints over HTTP.
 
-use std::net::TcpListener;
-
 use mcp_conformance::internals::case::{Hint, parse_hints};
 use tempfile::TempDir;
 
+use super::raw::unused_address;
 use crate::support::{PROGRAM, Trial, describe_error, program, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -23,9 +22,7 @@ fn discovered_hints(options: &[&str], server: &[&str]) -> Result<Vec<Hint>, Stri
 }
 
 fn the_hints_are_the_same_over_http() -> Result<(), String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(describe_error)?;
-    let address = listener.local_addr().map_err(describe_error)?.to_string();
-    drop(listener);
+    let address = unused_address().to_string();
     let url = format!("http://{address}/mcp");
     let over_stdio = discovered_hints(&[], &WORD_SERVER)?;
     let over_http = discovered_hints(&["--url", &url], &[&WORD_SERVER[..], &["--http", &address]].concat())?;

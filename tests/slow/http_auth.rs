@@ -1,11 +1,11 @@
 //! A protected server, end to end: with its token, with another token, and without a token.
 
-use std::net::TcpListener;
 use std::time::Instant;
 
 use mcp_conformance::verdict::Verdict;
 
-use crate::slow::hostile::Run;
+use super::hostile::Run;
+use super::raw::unused_address;
 use crate::support::{PROGRAM, Trial, limits, trial};
 
 const TOKEN: &str = "a-t0ken-of-the-trial";
@@ -49,7 +49,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("auth/a-server-without-authorization-has-no-finding", || {
             let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
             let path = folder.path().join("report.json");
-            let address = free_address()?;
+            let address = unused_address().to_string();
             let run = Run::judge(
                 &["--select", "auth/*", "--report", &format!("json={}", path.display()), "--url", &url(&address)],
                 &[PROGRAM, "serve", "--http", &address],
@@ -66,11 +66,6 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn free_address() -> Result<String, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
-    listener.local_addr().map(|address| address.to_string()).map_err(|error| error.to_string())
-}
-
 fn url(address: &str) -> String {
     format!("http://{address}/mcp")
 }
@@ -81,7 +76,7 @@ fn judge(options: &[&str], sent_token: &str) -> Result<Run, String> {
 
 /// Judges the protected server, which accepts `TOKEN`.
 fn judge_protected(options: &[&str], sent_token: &str, server_options: &[&str]) -> Result<Run, String> {
-    let address = free_address()?;
+    let address = unused_address().to_string();
     let url = url(&address);
     let server = [&[PROGRAM, "serve", "--http", &address, "--protected", "ACCEPTED_TOKEN"], server_options].concat();
     let variables = [("ACCEPTED_TOKEN", TOKEN), ("SENT_TOKEN", sent_token)];

@@ -2,7 +2,6 @@
 //! by the program is reported, and a rate limit is not mistaken for a hang.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -12,7 +11,7 @@ use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use serde_json::{Value, json};
 
-use crate::slow::raw::{HttpRequest, minimal_server, response, serve_response};
+use super::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
 use crate::support::{Trial, describe_error, program_command, trial};
 use crate::support::{evaluation_faults as faults, evaluation_server as server};
 
@@ -47,11 +46,6 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn free_address() -> Result<String, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(describe_error)?;
-    Ok(listener.local_addr().map_err(describe_error)?.to_string())
-}
-
 /// The result of a run.
 struct Run {
     code: Option<i32>,
@@ -74,7 +68,7 @@ impl Run {
     /// Fuzzes the built-in server, which the program starts.
     fn fuzz(options: &[&str], path: &str, faults: &[&str]) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(describe_error)?;
-        let address = free_address()?;
+        let address = unused_address().to_string();
         let url = format!("http://{address}{path}");
         let [program, serve] = server::command()?;
         let server = ["--select", "fuzz/*", "--url", &url, "--", &program, &serve, "--http", &address];
@@ -149,7 +143,7 @@ fn a_failing_call_is_replayed() -> Result<(), String> {
             .stderr(Stdio::null());
         command.status().map(|status| status.code()).map_err(describe_error)
     };
-    let address = free_address()?;
+    let address = unused_address().to_string();
     let url = format!("http://{address}/mcp");
     let [program, serve] = server::command()?;
     let server = ["--url", &url, "--", &program, &serve, "--http", &address];
@@ -168,7 +162,7 @@ fn a_failing_call_is_replayed() -> Result<(), String> {
 }
 
 fn a_crash_of_the_server_is_reported() -> Result<(), String> {
-    let address = free_address()?;
+    let address = unused_address().to_string();
     let [program, serve] = server::command()?;
     let mut server = Command::new(program);
     server.args([&serve, "--http", &address, "--fault", "search-tags-twice"]);

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::TcpListener;
 
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::Report;
 use mcp_conformance::spec::{Revision, Transport};
 use mcp_conformance::verdict::Verdict;
 
+use super::raw::unused_address;
 use crate::support::reference::cases;
 use crate::support::{PROGRAM, Trial, program, trial};
 
@@ -64,9 +64,7 @@ fn is_found_over_both_transports((fault, revision): &(&str, Revision)) -> Result
         return Err(format!("no fault has the name `{fault}`"));
     }
     let over_stdio = findings_of(&["--".to_owned(), PROGRAM.to_owned(), "serve".to_owned()], fault, *revision)?;
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?.to_string();
-    drop(listener);
+    let address = unused_address().to_string();
     let url = format!("http://{address}/mcp");
     let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address].map(str::to_owned);
     let over_http = findings_of(&server, fault, *revision)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::slow::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
+use super::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
 use crate::support::{Trial, program, program_command, trial};
 
 /// A token whose encoded forms in JSON and in URLs differ from it.

@@ -1,8 +1,8 @@
 //! Broken openings: the real program judges them, over both transports, and judges the rest of the server as well.
 
 use std::fs;
-use std::net::TcpListener;
 
+use super::raw::unused_address;
 use crate::support::opening_faults::FAULTS;
 use crate::support::{PROGRAM, Trial, program, trial};
 use mcp_conformance::event::CaseResult;
@@ -24,11 +24,11 @@ const MIN_PASSES: usize = 5;
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("opening/stdio/a-server-that-opens-in-no-revision", || opens_in_no_revision(&over_stdio())),
-        trial("opening/http/a-server-that-opens-in-no-revision", || opens_in_no_revision(&over_http()?)),
+        trial("opening/http/a-server-that-opens-in-no-revision", || opens_in_no_revision(&over_http())),
     ];
     for (fault, case, revision) in FAULTS {
         trials.push(trial(format!("opening/stdio/{fault}"), move || is_judged(fault, case, revision, &over_stdio())));
-        trials.push(trial(format!("opening/http/{fault}"), move || is_judged(fault, case, revision, &over_http()?)));
+        trials.push(trial(format!("opening/http/{fault}"), move || is_judged(fault, case, revision, &over_http())));
     }
     for (fault, case) in LINE_FAULTS {
         for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -43,12 +43,10 @@ fn over_stdio() -> Vec<String> {
     ["--", PROGRAM, "serve"].map(str::to_owned).to_vec()
 }
 
-fn over_http() -> Result<Vec<String>, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
-    let address = listener.local_addr().map_err(|error| error.to_string())?.to_string();
-    drop(listener);
+fn over_http() -> Vec<String> {
+    let address = unused_address().to_string();
     let url = format!("http://{address}/mcp");
-    Ok(["--url", &url, "--", PROGRAM, "serve", "--http", &address].map(str::to_owned).to_vec())
+    ["--url", &url, "--", PROGRAM, "serve", "--http", &address].map(str::to_owned).to_vec()
 }
 
 /// Judges the server with a fault in every revision that it supports, and fails unless the case fails, the exit code is

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::raw::unused_address;
 use crate::slow::installed::{servers, servers_are_required};
 use crate::support::{PROGRAM, Trial, program, program_command, trial};
 use mcp_conformance::event::CaseResult;
@@ -168,7 +169,7 @@ const SERVERS: [Server; 16] = [
         programs: &["node"],
         install_command: INSTALL_SCRIPT,
         prepare: |_| {
-            let port = free_port()?;
+            let port = unused_address().port();
             let mut start = over_http(port, "mcp");
             start.options.extend(["--env".to_owned(), format!("PORT={port}")]);
             Ok(Start { arguments: vec!["streamableHttp".to_owned()], ..start })
@@ -180,7 +181,7 @@ const SERVERS: [Server; 16] = [
         programs: &["node"],
         install_command: INSTALL_SCRIPT,
         prepare: |_| {
-            let port = free_port()?;
+            let port = unused_address().port();
             let mut start = over_http(port, "sse");
             start.options.extend(["--env".to_owned(), format!("PORT={port}")]);
             Ok(Start { arguments: vec!["sse".to_owned()], ..start })
@@ -192,7 +193,7 @@ const SERVERS: [Server; 16] = [
         programs: &[],
         install_command: INSTALL_SCRIPT,
         prepare: |_| {
-            let port = free_port()?;
+            let port = unused_address().port();
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/python/server.py");
             Ok(Start { arguments: vec![script.display().to_string(), port.to_string()], ..over_http(port, "mcp") })
         },
@@ -203,7 +204,7 @@ const SERVERS: [Server; 16] = [
         programs: &[],
         install_command: "cargo build --examples",
         prepare: |_| {
-            let port = free_port()?;
+            let port = unused_address().port();
             Ok(Start { arguments: vec![format!("127.0.0.1:{port}")], ..over_http(port, "mcp") })
         },
     },
@@ -221,7 +222,7 @@ const SERVERS: [Server; 16] = [
         programs: &["node"],
         install_command: INSTALL_SCRIPT,
         prepare: |folder| {
-            let port = free_port()?;
+            let port = unused_address().port();
             let mut start = over_http(port, "mcp");
             let log = folder.join("log").display().to_string();
             for variable in [format!("PORT={port}"), format!("DEBUG_LOG_FILE={log}")] {
@@ -265,7 +266,7 @@ const SERVERS: [Server; 16] = [
         programs: &[],
         install_command: INSTALL_SCRIPT,
         prepare: |_| {
-            let port = free_port()?;
+            let port = unused_address().port();
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/python/resources.py");
             Ok(Start { arguments: vec![script.display().to_string(), port.to_string()], ..over_http(port, "mcp") })
         },
@@ -293,12 +294,6 @@ users: [{ name: nobody, user: {} }]
 contexts: [{ name: none, context: { cluster: none, user: nobody } }]
 current-context: none
 "#;
-
-/// A free port on the loopback interface.
-fn free_port() -> Result<u16, String> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
-    listener.local_addr().map(|address| address.port()).map_err(|error| error.to_string())
-}
 
 /// The options for a server that listens at a port.
 fn over_http(port: u16, path: &str) -> Start {
@@ -536,7 +531,7 @@ fn a_clean_server_has_no_finding_of_its_author(server: &CleanServer) -> Result<(
 fn a_clean_server_over_http_has_no_finding_of_its_author(server: &CleanServer) -> Result<(), String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let newest = &server.revisions[server.revisions.len() - 1..];
-    judge_clean_server(server, newest, Some(free_port()?), &folder.path().join("report.json"))
+    judge_clean_server(server, newest, Some(unused_address().port()), &folder.path().join("report.json"))
 }
 
 fn judge_clean_server(

@@ -1,9 +1,9 @@
 //! The commands that `explain` prints, run by a shell: a few of each kind.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::raw::unused_address;
 use crate::support::printed::printed;
 use crate::support::{PROGRAM, Trial, trial};
 
@@ -38,8 +38,7 @@ fn a_shell_runs_the_commands() -> Result<(), String> {
 
 /// Runs a printed command by a shell that finds the program in its search path; the port is one that is free.
 fn run_by_a_shell(line: &str, folder: &Path) -> Result<String, String> {
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_err(|e| e.to_string())?.port();
+    let port = unused_address().port();
     let line = line.replace(":8765", &format!(":{port}"));
     let programs = Path::new(PROGRAM).parent().map(|path| path.display().to_string()).unwrap_or_default();
     let path = std::env::var("PATH").unwrap_or_default();
