@@ -94,7 +94,7 @@ struct SharedState {
     host: HttpHost,
     /// The command that the package runner has started, once it is known.
     resolved_command: OnceLock<PackagedProgram>,
-    /// The case of each pass, in any revision.
+    /// The case of each execution, in any revision.
     executions: Mutex<Vec<String>>,
     /// What is known about the answers of the server, by revision.
     answer_times: Mutex<BTreeMap<Revision, Arc<AnswerTimes>>>,
@@ -223,19 +223,19 @@ impl Context {
 
 /// Executions of cases.
 impl Context {
-    /// The case of each pass.
+    /// The case of each execution.
     fn executions(&self) -> MutexGuard<'_, Vec<String>> {
         self.shared.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a new pass of a case; returns its number.
+    /// Registers a new execution of a case; returns its number.
     pub(crate) fn new_execution(&self, case: &str) -> usize {
         let mut executions = self.executions();
         executions.push(case.to_owned());
         executions.len() - 1
     }
 
-    /// The case of a pass.
+    /// The case of an execution.
     pub(crate) fn case_of(&self, execution: usize) -> Option<String> {
         self.executions().get(execution).cloned()
     }

@@ -141,6 +141,7 @@ mod inventory;
 mod json_pointer;
 mod judge;
 mod line_diff;
+mod percent;
 mod plan;
 pub mod reference;
 pub mod report;

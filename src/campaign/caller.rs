@@ -129,16 +129,16 @@ impl<'a> Caller<'a> {
             }
         };
         let process = &mut self.process;
-        let restart = async {
+        let on_fresh = async {
             process.restart().await?;
             process.call(fuzz_call, longer).await
         };
         let retried = {
-            tokio::pin!(late, restart);
+            tokio::pin!(late, on_fresh);
             tokio::select! {
                 biased;
                 Some(answer) = &mut late => Err((answer, waited)),
-                retried = &mut restart => Ok(retried?),
+                retried = &mut on_fresh => Ok(retried?),
             }
         };
         let retried = match retried {

@@ -48,21 +48,21 @@ impl FuzzCall {
 
     fn with_current_values(&self, served: &[ServedCall], or_same_tool: bool) -> Self {
         let Arguments::Json(arguments) = &self.call.arguments else { return self.clone() };
-        let mut with_current_values = arguments.clone();
+        let mut filled = arguments.clone();
         for reused_value in self.reused.iter() {
             let own =
                 |known: &&ServedCall| reused_value.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &known.1));
             let of_tool = |known: &&ServedCall| or_same_tool && known.0 == reused_value.origin.tool;
             let found = served.iter().rev().find(own).or_else(|| served.iter().rev().find(of_tool));
             let value = found.and_then(|(_, _, result)| reused_value.origin.extract(result));
-            if let (Some(value), Some(place)) = (value, with_current_values.get_mut(&reused_value.property)) {
+            if let (Some(value), Some(place)) = (value, filled.get_mut(&reused_value.property)) {
                 *place = value;
             }
         }
-        if with_current_values == *arguments {
+        if filled == *arguments {
             return self.clone();
         }
-        let call = Call { arguments: Arguments::Json(with_current_values), ..(*self.call).clone() };
+        let call = Call { arguments: Arguments::Json(filled), ..(*self.call).clone() };
         Self { call: Arc::new(call), ..self.clone() }
     }
 }

@@ -98,8 +98,8 @@ pub(super) fn version_fallback_newest(index: &ConnectionIndex<'_>, revision: Rev
         let Some(offered) = offered.and_then(|version| version.parse::<Revision>().ok()) else { continue };
         let is_unknown = requested.parse::<Revision>().is_err();
         if method_of(exchange.request) == "initialize" && is_unknown && revision.era() == Era::Handshake {
-            let uses_sse_transport = offered < revision;
-            checked.record(uses_sse_transport.then(|| {
+            let is_older = offered < revision;
+            checked.record(is_older.then(|| {
                 Violation::new(
                     format!("the server offers {offered}, although it supports {revision}"),
                     "",

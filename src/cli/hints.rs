@@ -24,7 +24,7 @@ pub(super) fn hints(args: &HintsArgs, line: &[OsString]) -> Result<Conclusion, C
     server_check::find_mistake(&args.server, line, args.connection.process.cwd.as_deref())?;
     let server = args.connection.server(&args.server)?;
     let plan = plan(&server, &args.settings()?)?;
-    let server_words = plan.reproduce_suffix.clone();
+    let server_command = plan.reproduce_suffix.clone();
     // Opened before the server is started; an existing file may contain an author's own hints.
     let file = args.output.as_ref().map(|path| {
         let created = File::create_new(path);
@@ -39,7 +39,7 @@ pub(super) fn hints(args: &HintsArgs, line: &[OsString]) -> Result<Conclusion, C
         }
         CliError::HintDiscovery { message: problem.message, hint: problem.hint }
     })?;
-    let text = hint_file(&discovered, &server_words);
+    let text = hint_file(&discovered, &server_command);
     print_summary(&discovered);
     match file {
         None => print(|out| Ok(out.write_all(text.as_bytes())?)),
@@ -70,14 +70,14 @@ fn print_summary(discovered: &DiscoveredHints) {
 }
 
 /// The text of the hint file.
-fn hint_file(discovered: &DiscoveredHints, server_words: &str) -> String {
+fn hint_file(discovered: &DiscoveredHints, server_command: &str) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         let _infallible = writeln!(text, "{line}");
     };
     line(format!(
         "// Requests that show more of this server, written by: mcp-conformance hints{}",
-        visible(server_words)
+        visible(server_command)
     ));
     line(
         "// A run with --hints sends them; `for` lists the requirements that can be checked in their responses."

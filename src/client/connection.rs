@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::http::header::mirrored;
-use super::http::{HttpConnection, HttpEndpoint, Probe, ProbeError, ProbeRequest};
+use super::http::{DirectRequest, DirectRequestError, DirectResponse, HttpConnection, HttpEndpoint};
 use super::process::{Process, ShutdownTimeouts, Watchdog};
 use super::record::{Record, RecordOptions};
 use super::responder::Responder;
@@ -220,10 +220,10 @@ impl Connection {
     ///
     /// # Errors
     /// When the connection is not over HTTP, or the request cannot be made.
-    pub(crate) fn probe(&self, order: &ProbeRequest) -> Result<Probe, ProbeError> {
+    pub(crate) fn send_directly(&self, request: &DirectRequest) -> Result<DirectResponse, DirectRequestError> {
         match &self.peer {
-            Peer::Http(http) => http.probe(order),
-            Peer::Process(_) | Peer::Task { .. } => Err(ProbeError::NoHttp),
+            Peer::Http(http) => http.send_directly(request),
+            Peer::Process(_) | Peer::Task { .. } => Err(DirectRequestError::NoHttp),
         }
     }
 

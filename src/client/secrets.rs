@@ -1,9 +1,9 @@
 //! Strings that must never be recorded, and how they are masked in what is.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 
 use super::http::MIN_SECRET_CHARS;
+use crate::percent;
 
 /// Parts of header names whose values are secret.
 #[cfg(feature = "http")]
@@ -74,15 +74,7 @@ fn is_secret_variable(name: &str) -> bool {
 /// A secret as it is, and as it is escaped in JSON and in URLs.
 fn escaped_forms(secret: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(secret).to_string();
-    let encoded = secret.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _infallible = write!(text, "%{byte:02X}");
-        }
-        text
-    });
-    vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), encoded]
+    vec![secret.to_owned(), quoted[1..quoted.len() - 1].to_owned(), percent::encode(secret)]
 }
 
 /// Names of the protocol that a header may contain: masking them would corrupt the messages under judgement.

@@ -8,6 +8,7 @@ use std::{collections::HashMap, thread};
 use serde_json::Value;
 
 use super::schema_error::SchemaError;
+use crate::percent;
 
 /// The maximum depth of a schema; the deepest of several hundred real ones has 15 levels.
 const MAX_DEPTH: usize = 64;
@@ -150,31 +151,13 @@ fn last_part(name: &str) -> &str {
     name.rsplit(['#', '/', ':']).next().unwrap_or(name)
 }
 
-/// A fragment with its percent escapes decoded; unchanged if the result is not UTF-8.
-fn unescape(fragment: &str) -> String {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.bytes();
-    while let Some(byte) = rest.next() {
-        let mut ahead = rest.clone();
-        let mut digit = || char::from(ahead.next()?).to_digit(16);
-        match (byte, digit(), digit()) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.extend(u8::try_from(high * 16 + low));
-                rest = ahead;
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
-}
-
 impl<'s> Paths<'s> {
     /// The target of a reference within the document. Wrong if names are not unique, which matters
     /// little for an estimate.
     fn resolve(&self, reference: &str) -> Option<&'s Value> {
         match reference.split_once('#') {
             Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
-                self.document.pointer(&unescape(pointer))
+                self.document.pointer(&percent::decode(pointer))
             }
             _ => self.named.get(last_part(reference)).copied(),
         }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::case::{Case, Hint};
 use crate::event::HintNote;
 use crate::spec::Revision;
+use crate::text::shortened;
 use crate::transcript::is_input_required;
 
 /// A hint and its outcome.
@@ -67,7 +68,7 @@ impl HintOutcome {
 fn shorten(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_CHARS { line } else { line.chars().take(MAX_CHARS).chain(['…']).collect() }
+    shortened(&line, MAX_CHARS).into_owned()
 }
 
 #[cfg(test)]

@@ -101,8 +101,8 @@ fn has_valid_content(message: &Value) -> bool {
 
 /// The ids of the tool uses in a sampling result.
 fn tool_use_ids(message: &Value) -> Vec<&str> {
-    let tool_use_ids = blocks(message).iter().filter(|block| block["type"] == "tool_use");
-    tool_use_ids.filter_map(|block| block.get("id")?.as_str()).collect()
+    let tool_uses = blocks(message).iter().filter(|block| block["type"] == "tool_use");
+    tool_uses.filter_map(|block| block.get("id")?.as_str()).collect()
 }
 
 /// The messages so far, the sampling result, and the results of the tools that it used.

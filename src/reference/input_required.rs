@@ -156,12 +156,12 @@ fn encode_state(state: &RequestState, owner: &str, tool: &str, arguments: &Objec
 
 /// Decodes a `requestState`, if it is valid for this user and this call; with `unbound`, for any call.
 fn decode_state(
-    encode_state: &Value,
+    encoded: &Value,
     owner: &str,
     (tool, arguments): (&str, &Object),
     unbound: bool,
 ) -> Option<RequestState> {
-    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encode_state.as_str()?).ok()?).ok()?;
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(encoded.as_str()?).ok()?).ok()?;
     let (expected, state) = text.split_at_checked(16)?;
     if u64::from_str_radix(expected, 16).ok()? != checksum(owner, state) {
         return None;
@@ -188,12 +188,12 @@ mod tests {
     fn request_state_is_only_valid_for_its_own_call() {
         let arguments = object(json!({"topic": "é"}));
         let state = || RequestState { messages: vec![json!({"role": "user"})], rounds: 2 };
-        let encode_state = json!(encode_state(&state(), "", "ask_user", &arguments));
-        assert_eq!(decode_state(&encode_state, "", ("ask_user", &arguments), false), Some(state()));
-        assert_eq!(decode_state(&encode_state, "", ("ask_roots", &arguments), false), None);
-        assert_eq!(decode_state(&encode_state, "", ("ask_user", &Object::new()), false), None);
-        assert_eq!(decode_state(&encode_state, "second ", ("ask_user", &arguments), false), None);
-        assert_eq!(decode_state(&encode_state, "", ("ask_user", &Object::new()), true), Some(state()));
+        let encoded = json!(encode_state(&state(), "", "ask_user", &arguments));
+        assert_eq!(decode_state(&encoded, "", ("ask_user", &arguments), false), Some(state()));
+        assert_eq!(decode_state(&encoded, "", ("ask_roots", &arguments), false), None);
+        assert_eq!(decode_state(&encoded, "", ("ask_user", &Object::new()), false), None);
+        assert_eq!(decode_state(&encoded, "second ", ("ask_user", &arguments), false), None);
+        assert_eq!(decode_state(&encoded, "", ("ask_user", &Object::new()), true), Some(state()));
     }
 
     #[test]

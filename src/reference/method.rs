@@ -354,9 +354,9 @@ fn reject_unknown_keys(state: &ConnectionState<'_>, request: &Request, meta: &Ob
 
 /// Whether this prompt needs a retry, which a server may require even without requesting input.
 fn requires_retry(state: &ConnectionState<'_>, request: &Request, params: &Object) -> bool {
-    let to_object = state.is_active_for(request, Fault::Awkward) || state.is_active_for(request, Fault::InterimCaching);
+    let insists = state.is_active_for(request, Fault::Awkward) || state.is_active_for(request, Fault::InterimCaching);
     let first = params.get("name").is_some_and(|name| name == "briefing") && !params.contains_key("requestState");
-    request.revision.is_modern() && to_object && first
+    request.revision.is_modern() && insists && first
 }
 
 /// Turns a result into an `input_required` one.
@@ -373,8 +373,8 @@ fn ping(state: &ConnectionState<'_>, request: &Request) -> Result<Object, NoResu
     if state.is_active_for(request, Fault::PingRejected) {
         return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: ping").into());
     }
-    let interception = state.session.as_ref().is_some_and(|session| !session.initialized);
-    if interception && state.is_active_for(request, Fault::EarlyPingRejected) {
+    let is_early = state.session.as_ref().is_some_and(|session| !session.initialized);
+    if is_early && state.is_active_for(request, Fault::EarlyPingRejected) {
         return Err(RpcError::new(INVALID_REQUEST, "send notifications/initialized first").into());
     }
     if state.is_active_for(request, Fault::PingNotEmpty) {

@@ -248,8 +248,8 @@ impl Tasks {
 
     /// The result of a task; deferred until the task has one.
     fn result_of(&mut self, state: &mut ConnectionState<'_>, request: &Request, at: usize) -> Result<Object, NoResult> {
-        let interception = state.is_active_for(request, Fault::TaskResultEarly) || request.revision.is_modern();
-        if interception || self.list[at].status.is_terminal() {
+        let is_early = state.is_active_for(request, Fault::TaskResultEarly) || request.revision.is_modern();
+        if is_early || self.list[at].status.is_terminal() {
             return self.final_result(at).map_err(NoResult::from);
         }
         self.waiting_results.push((request.id.clone(), at));

@@ -3,11 +3,11 @@
 //! It links to the reports with paths relative to the page; everything that a server can influence is escaped.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::fleet::{Fleet, RevisionResult, Server};
 use super::visible::excerpt;
+use crate::percent;
 use crate::spec::Revision;
 use crate::verdict::Totals;
 
@@ -109,16 +109,9 @@ fn html(text: &str) -> String {
 
 /// A path as the target of a link, which has neither a scheme nor a host.
 fn href(path: &str) -> String {
-    let mut target = if path.starts_with('/') { "/".to_owned() } else { "./".to_owned() };
+    let start = if path.starts_with('/') { "/" } else { "./" };
     // Two slashes would begin the name of a host.
-    for byte in path.trim_start_matches('/').bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            target.push(char::from(byte));
-        } else {
-            write!(target, "%{byte:02X}").expect("a string takes all that is written");
-        }
-    }
-    target
+    format!("{start}{}", percent::encode_path(path.trim_start_matches('/')))
 }
 
 /// The start of the page. Its policy forbids scripts and external resources.

@@ -15,6 +15,7 @@ use super::group::{GroupedFinding, group_causes};
 use super::json::write_escaped;
 use super::visible::{excerpt, visible};
 use super::{Conclusion, Renderer, Report};
+use crate::percent;
 use crate::shard::stable_hash;
 use crate::spec::{Catalogue, Level, book_address, requirement_page};
 use crate::verdict::{Finding, Verdict};
@@ -236,7 +237,7 @@ fn rule(finding: &Finding, revisions: &[&'static str]) -> Rule {
     let known = Catalogue::embedded().get(&finding.requirement);
     let text = known.map_or_else(|| visible(&finding.requirement).into_owned(), |known| known.text.clone());
     let fix = excerpt(&finding.fix, 2000, 0);
-    let link = uri(&finding.link);
+    let link = percent::encode_address(&finding.link);
     // The page says what to do in more words, and links to the specification.
     let page = known.and_then(|known| book_address(&requirement_page(known)));
     Rule {
@@ -302,7 +303,10 @@ fn sarif_result(
         locations: [Location {
             physical_location: PhysicalLocation {
                 artifact_location: ArtifactLocation {
-                    uri: file.map_or_else(|| format!("cases/{}.jsonc", uri(case)), uri),
+                    uri: file.map_or_else(
+                        || format!("cases/{}.jsonc", percent::encode_address(case)),
+                        percent::encode_address,
+                    ),
                 },
                 region: Region { start_line: 1 },
             },
@@ -355,18 +359,6 @@ fn invocation(report: &Report) -> Invocation {
         start_time_utc: visible(&report.started).into_owned(),
         tool_execution_notifications: notifications,
     }
-}
-
-/// Percent-encodes a text for use in a URI.
-fn uri(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut shown, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~/:#?=&".contains(&byte) {
-            shown.push(char::from(byte));
-        } else {
-            write!(shown, "%{byte:02X}").expect("a string takes all that is written");
-        }
-        shown
-    })
 }
 
 #[cfg(test)]

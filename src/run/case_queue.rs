@@ -17,7 +17,7 @@ use super::case_session::{
 use super::discovery::{RemainingDiscovery, wait_for_unanswered};
 use super::further_requests::send_further_requests;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
-use super::parallel_passes::{SessionKind, carry_out_passes};
+use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{SharedResults, is_shared, report_shared};
 use crate::case::{Action, Active, Body, Case, Process};
 use crate::check::{self, Execution, Judgement};
@@ -322,7 +322,7 @@ impl SessionQueue {
         let inventory = inventory_for(&self.target, case, body).await;
         let (began, from) = (Instant::now(), session.connection.len());
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
-        let (carried, closed) = carry_out_passes(&self.target, case, body, session, &inventory, &kind).await;
+        let (carried, closed) = carry_out_in_parallel(&self.target, case, body, session, &inventory, &kind).await;
         let judged = judge(&self.target, case, body, carried);
         self.closed_others.extend(closed);
         self.target.report_after(case, judged, Some(began), self.history.clone());
@@ -402,7 +402,7 @@ async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> 
     if record.exchanges().last().and_then(|last| last.responses.first()).is_some_and(|(_, last)| is_served(last)) {
         return true;
     }
-    match probe(session, timeout).await {
+    match send_control_request(session, timeout).await {
         // A server may lack `ping`; its error is an answer all the same.
         WaitOutcome::Ready(response) => {
             session.revision.era() == Era::Handshake || opening.is_none() || is_served(&response)
@@ -413,11 +413,11 @@ async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> 
 
 /// Whether a session that left requests unanswered still answers others.
 async fn answers(session: &mut Session, timeout: Duration) -> bool {
-    !session.connection.is_closed() && matches!(probe(session, timeout).await, WaitOutcome::Ready(_))
+    !session.connection.is_closed() && matches!(send_control_request(session, timeout).await, WaitOutcome::Ready(_))
 }
 
 /// Sends a request that every server answers, if only with an error.
-async fn probe(session: &mut Session, timeout: Duration) -> WaitOutcome<Value> {
+async fn send_control_request(session: &mut Session, timeout: Duration) -> WaitOutcome<Value> {
     let limit = session.response_timeout(timeout);
     let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
     let method = if session.answer_times().silent_methods().contains(method) { "tools/list" } else { method };

@@ -1,6 +1,6 @@
 //! One run of an active case on a session: its executions, and the judgement of these.
 
-use super::execution::{MissingValue, PassShare, carry_out};
+use super::execution::{ExecutionShare, MissingValue, carry_out};
 use super::needs::{declares_needed_capabilities, missing_capabilities};
 use crate::case::{Active, Case};
 use crate::check::{self, Execution, Judgement};
@@ -23,18 +23,18 @@ pub(super) async fn run_case(
     session: &mut Session,
     inventory: &Inventory,
 ) -> Judgement {
-    let carried = carry_out_share(target, case, body, session, inventory, &PassShare::default()).await;
+    let carried = carry_out_share(target, case, body, session, inventory, &ExecutionShare::default()).await;
     judge(target, case, body, carried)
 }
 
-/// Carries out the passes of a case that fall to this session.
+/// Carries out the executions of a case that fall to this session.
 pub(super) async fn carry_out_share(
     target: &Target,
     case: &Case,
     body: &Active,
     session: &mut Session,
     inventory: &Inventory,
-    share: &PassShare,
+    share: &ExecutionShare,
 ) -> CaseRun {
     // A case that opens the connection itself uses the capabilities of the main session.
     let session_parameters =
@@ -84,5 +84,5 @@ pub(super) async fn carry_out_fresh(
     let startup_timeout = target.context.plan.startup_timeout;
     session.startup_allowance = startup_timeout.min(inventory.startup * 3);
     session.startup_limit = startup_timeout;
-    carry_out_share(target, case, body, session, inventory, &PassShare::default()).await
+    carry_out_share(target, case, body, session, inventory, &ExecutionShare::default()).await
 }

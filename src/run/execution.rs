@@ -1,12 +1,12 @@
-//! The execution of an active case on a session: a pass over its steps for each tool, resource or prompt that it is
+//! The executions of an active case on a session: its steps for each tool, resource or prompt that it is
 //! carried out for.
 //!
 //! It neither opens nor closes sessions, and judges nothing.
 
 mod bindings;
 mod candidates;
+mod execution_share;
 mod http_steps;
-mod pass_share;
 mod retry_step;
 mod step_runner;
 mod tool_arguments;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use self::bindings::{Bindings, Item};
 use self::candidates::candidates;
-pub(super) use self::pass_share::PassShare;
+pub(super) use self::execution_share::ExecutionShare;
 use self::step_runner::StepRunner;
 pub(super) use self::tool_arguments::MissingValue;
 use crate::case::{Action, Active, Case, ClientResponse, ForEach, SavedPointers, Step};
@@ -26,14 +26,14 @@ use crate::run::pagination::read_pages;
 use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_rate_limited};
 
-/// Carries out the passes of a case that fall to this session: the transcript of each, or why the case does not apply.
+/// Carries out the executions of a case that fall to this session: the transcript of each, or why the case does not apply.
 pub(super) async fn carry_out(
     case: &Case,
     body: &Active,
     session: &mut Session,
     inventory: &Inventory,
     plan: &Plan,
-    share: &PassShare,
+    share: &ExecutionShare,
     new_execution: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Execution>, MissingValue> {
     let items = match &body.for_each {
@@ -121,7 +121,7 @@ fn is_of_client(entry: &Entry) -> bool {
     entry.sent().is_some() || matches!(&entry.event, Event::HttpRequest(request) if request.step_id.is_some())
 }
 
-/// Why a pass proves nothing: the server did not make the request that the case is about, or one that cannot be answered
+/// Why an execution proves nothing: the server did not make the request that the case is about, or one that cannot be answered
 /// as the case says.
 fn reason_not_applicable(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
     let needed = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::argument_variants::variants;
 use super::discovery::{BatchLimits, FIRST_READS, send_batch, template_variables};
 use crate::inventory::{Inventory, KnownValues, Tool};
+use crate::percent;
 use crate::session::Session;
 
 /// How long the requests may take together, and how long each of them may take.
@@ -102,7 +103,7 @@ fn expansions(template: &str, known: &KnownValues) -> Vec<String> {
         let mut values = variables.iter().map(|name| {
             let known = known.values_for(name);
             let value = known.get(at).or(known.first()).cloned().unwrap_or(json!(GUESSES[at % GUESSES.len()]));
-            (name.as_str(), value.as_str().map_or_else(|| value.to_string(), encoded))
+            (name.as_str(), value.as_str().map_or_else(|| value.to_string(), percent::encode))
         });
         expand(template, &mut values)
     };
@@ -140,15 +141,6 @@ fn expand<'a>(template: &str, values: &mut impl Iterator<Item = (&'a str, String
         rest = after;
     }
     uri + rest
-}
-
-/// A value with every byte escaped that is not unreserved (RFC 3986, section 2.3).
-fn encoded(value: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    value.bytes().map(byte).collect()
 }
 
 #[cfg(test)]

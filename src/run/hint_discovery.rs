@@ -269,8 +269,8 @@ impl<'a> PassiveCases<'a> {
         let fits = |case: &&Case| {
             declares_needed_capabilities(case, &session.parameters) && !passive_cases.observes(case, &watched)
         };
-        let with_applicable_cases: Vec<&Case> = cases.iter().map(Arc::as_ref).filter(fits).collect();
-        passive_cases.cases = with_applicable_cases;
+        let unobserved: Vec<&Case> = cases.iter().map(Arc::as_ref).filter(fits).collect();
+        passive_cases.cases = unobserved;
         passive_cases
     }
 

@@ -23,7 +23,7 @@ mod input_retry;
 mod installed_packages;
 mod needs;
 mod pagination;
-mod parallel_passes;
+mod parallel_executions;
 mod passive_cases;
 mod problem;
 mod recording;

@@ -134,14 +134,14 @@ mod tests {
     #[test]
     fn only_independent_cases_run_once_for_all_revisions() {
         let cases = load(None, &[]).expect("they are sound");
-        let shared_results: Vec<&str> = cases
+        let shared_cases: Vec<&str> = cases
             .iter()
             .filter(|case| matches!(&case.body, Body::Active(act) if is_independent_of_revision(case, act)))
             .map(|case| case.id.as_str())
             .collect();
-        assert!(shared_results.contains(&"lifecycle/version-unknown"));
+        assert!(shared_cases.contains(&"lifecycle/version-unknown"));
         for id in ["stdio/exit-on-eof", "lifecycle/ping", "stateless/prior-context"] {
-            assert!(!shared_results.contains(&id), "{id}");
+            assert!(!shared_cases.contains(&id), "{id}");
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::{first_bytes, first_chars};
+
 /// The maximum number of values of one text.
 const MAX_VALUES: usize = 12;
 
@@ -43,7 +45,7 @@ const LIST_WORDS: [&str; 24] = [
 /// The values that a text suggests, the most likely first: what follows words such as `one of` or `try`, then what is in
 /// quotation marks, then paths. Addresses on other machines are left out.
 pub(super) fn suggested_values(text: &str) -> Vec<String> {
-    let text: String = text.chars().take(MAX_TEXT_LENGTH).collect();
+    let text = first_chars(text, MAX_TEXT_LENGTH);
     let mut values: Vec<String> = Vec::new();
     let mut add = |value: &str| {
         let value = value.trim_matches(|c: char| c.is_whitespace() || ".,;:!?()[]{}<>'\"`*".contains(c));
@@ -52,7 +54,7 @@ pub(super) fn suggested_values(text: &str) -> Vec<String> {
             values.push(value.to_owned());
         }
     };
-    for list in lists(&text) {
+    for list in lists(text) {
         let in_quotes = quoted(list);
         if !in_quotes.is_empty() {
             in_quotes.into_iter().for_each(&mut add);
@@ -67,16 +69,16 @@ pub(super) fn suggested_values(text: &str) -> Vec<String> {
             }
         }
     }
-    quoted(&text).into_iter().for_each(&mut add);
+    quoted(text).into_iter().for_each(&mut add);
     text.split_whitespace().filter(|word| is_path(word)).for_each(&mut add);
     values
 }
 
 /// The values in quotation marks in a text.
 pub(super) fn quoted_values(text: &str) -> Vec<String> {
-    let text: String = text.chars().take(MAX_TEXT_LENGTH).collect();
+    let text = first_chars(text, MAX_TEXT_LENGTH);
     let usable = |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE_LENGTH && !is_remote(value);
-    quoted(&text).into_iter().filter(usable).take(MAX_VALUES).map(str::to_owned).collect()
+    quoted(text).into_iter().filter(usable).take(MAX_VALUES).map(str::to_owned).collect()
 }
 
 /// The parts of a text after words that announce values, up to the end of the sentence.
@@ -97,18 +99,13 @@ fn lists(text: &str) -> Vec<&str> {
     let list = |start: usize| {
         let rest = &text[start..];
         let end = [". ", "\n", "; ", ") "].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
-        let list = &rest[..end.min(floor_boundary(rest, MAX_LIST_LENGTH))];
+        let list = first_bytes(&rest[..end], MAX_LIST_LENGTH);
         // "allowed directories: /srv": the noun is no value.
         list.split_once(": ").map_or(list, |(_, after)| after)
     };
     let mut lists: Vec<&str> = starts.into_iter().map(list).collect();
     lists.sort_by_key(|list| list.len());
     lists
-}
-
-/// The largest position up to `most` that is between two characters.
-fn floor_boundary(text: &str, most: usize) -> usize {
-    (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// The items of a list in words.

@@ -57,8 +57,8 @@ pub(super) fn http_denial(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
 
 /// Like [`http_failure`], for a connection that timed out: only a rejection explains that.
 pub(super) fn http_rejection(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
-    let http_rejection = |entry: &Arc<Entry>| matches!(&entry.event, Event::HttpHead(head) if head.status >= 300);
-    entries.iter().any(http_rejection).then(|| http_failure(entries)).flatten()
+    let is_rejection = |entry: &Arc<Entry>| matches!(&entry.event, Event::HttpHead(head) if head.status >= 300);
+    entries.iter().any(is_rejection).then(|| http_failure(entries)).flatten()
 }
 
 /// The hint for a transport error.

@@ -487,7 +487,7 @@ fn user_visible_text_is_plain() -> Result<(), String> {
         texts.push((path.display().to_string(), prose_of_markdown(&read(&path)?)));
     }
     let mut used = BTreeSet::new();
-    let mut outdated_messages = Vec::new();
+    let mut complaints = Vec::new();
     for (place, text) in &texts {
         for (phrase, instead) in dialect_in(text) {
             let excused =
@@ -496,15 +496,15 @@ fn user_visible_text_is_plain() -> Result<(), String> {
                 Some(exception) => {
                     used.insert(*exception);
                 }
-                None => outdated_messages.push(format!("{place}: `{phrase}` (instead: {instead})")),
+                None => complaints.push(format!("{place}: `{phrase}` (instead: {instead})")),
             }
         }
     }
-    outdated_messages.extend(
+    complaints.extend(
         DIALECT_EXCEPTIONS
             .iter()
             .filter(|exception| !used.contains(*exception))
             .map(|(place, phrase, _)| format!("the exception for `{phrase}` in `{place}` is not used: remove it")),
     );
-    if outdated_messages.is_empty() { Ok(()) } else { Err(outdated_messages.join("\n")) }
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
 }

@@ -1,5 +1,7 @@
 //! Whether an `inputSchema` itself is satisfiable and its keywords have an effect.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::violation::OracleViolation;
@@ -57,10 +59,9 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
     };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let names = required.filter_map(Value::as_str).filter(is_unlisted).take(MAX_OPTIONS);
-    // Quoted where a shell requires it.
     let option = |name: &str| {
-        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-        if is_plain { format!("--seed-value {name}=…") } else { format!("--seed-value '{name}=…'") }
+        // Only a NUL cannot be quoted, and no shell passes one.
+        format!("--seed-value {}=…", shlex::try_quote(name).unwrap_or(Cow::Borrowed(name)))
     };
     names.map(option).collect()
 }
@@ -121,5 +122,7 @@ mod tests {
         });
         assert!(values_remedy(&schema).contains("accepts: --seed-value id=…, "), "{}", values_remedy(&schema));
         assert!(values_remedy(&json!({})).contains("--seed-value NAME=VALUE"));
+        let quoted = values_remedy(&json!({"properties": {"it's": {"type": "string"}}, "required": ["it's"]}));
+        assert!(quoted.contains("--seed-value \"it's\"=…, "), "{quoted}");
     }
 }

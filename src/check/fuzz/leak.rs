@@ -7,6 +7,7 @@ use super::exchange::{FuzzExchange, FuzzedTool};
 use super::message_text::{excerpt, strings};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
+use crate::text::first_bytes;
 use crate::verdict::Verdict;
 
 /// Phrases of stack traces.
@@ -41,6 +42,9 @@ const RUNTIME_PHRASES: [&str; 15] = [
     "runtime error: invalid memory address",
 ];
 
+/// How much of a text is searched.
+const MAX_SEARCHED_BYTES: usize = 16 << 10;
+
 /// Prefixes of secrets.
 const SECRET_PREFIXES: [&str; 9] =
     ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
@@ -57,8 +61,8 @@ impl AsciiSet {
         Self(text.bytes().filter(u8::is_ascii).fold(0, |chars, byte| chars | 1 << byte))
     }
 
-    fn may_contain(&self, step_id: &str) -> bool {
-        let needed = Self::of(step_id).0;
+    fn may_contain(&self, mark: &str) -> bool {
+        let needed = Self::of(mark).0;
         self.0 & needed == needed
     }
 }
@@ -72,7 +76,7 @@ pub(super) fn information_leak(
     let mut found = Vec::new();
     strings(error, &mut found);
     found.iter().find_map(|text| {
-        let text = text.get(..16 << 10).unwrap_or(text);
+        let text = first_bytes(text, MAX_SEARCHED_BYTES);
         let (what, at) = find(text, |part| is_known(fuzzed_tool, exchange, part))?;
         let message = format!("an error contains {what}");
         let around: String = text[at..].chars().take(160).collect();
@@ -84,24 +88,22 @@ pub(super) fn information_leak(
 fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize)> {
     let chars = AsciiSet::of(text);
     let marks = |marks: &[&'static str]| {
-        let mut possible = marks.iter().filter(|step_id| chars.may_contain(step_id));
-        possible.find_map(|step_id| text.find(step_id).filter(|_| !known(step_id)))
+        let mut possible = marks.iter().filter(|mark| chars.may_contain(mark));
+        possible.find_map(|mark| text.find(mark).filter(|_| !known(mark)))
     };
     if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text, &known)) {
         return Some(("a stack trace", at));
     }
-    if let Some(at) = SECRET_PREFIXES
-        .iter()
-        .filter(|step_id| chars.may_contain(step_id))
-        .find_map(|step_id| secret(text, step_id, &known))
+    if let Some(at) =
+        SECRET_PREFIXES.iter().filter(|mark| chars.may_contain(mark)).find_map(|mark| secret(text, mark, &known))
     {
         return Some(("a secret", at));
     }
     if let Some(at) = marks(&RUNTIME_PHRASES) {
         return Some(("an error of its runtime", at));
     }
-    let mut paths = PATH_PREFIXES.iter().filter(|step_id| chars.may_contain(step_id));
-    paths.find_map(|step_id| path(text, step_id, &known)).map(|at| ("a path of its machine", at))
+    let mut paths = PATH_PREFIXES.iter().filter(|mark| chars.may_contain(mark));
+    paths.find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
 }
 
 /// A place in a source file as traces name it: `File "x.py", line 3`.
@@ -113,27 +115,27 @@ fn source_line(text: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
 }
 
 /// A word that looks like a secret.
-fn secret(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
+fn secret(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
     const MIN_LENGTH: usize = 12;
-    text.match_indices(step_id).map(|(at, _)| at).find(|&at| {
+    text.match_indices(mark).map(|(at, _)| at).find(|&at| {
         let begins = !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let rest = &text[at + step_id.len()..];
+        let rest = &text[at + mark.len()..];
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.+/=".contains(c))).unwrap_or(rest.len());
-        let long = if step_id.ends_with('=') { 4 } else { MIN_LENGTH };
-        let is_key = step_id.starts_with("-----") && rest.starts_with(|c: char| c.is_ascii_uppercase());
-        begins && (end >= long || is_key) && !known(&text[at..at + step_id.len() + end])
+        let long = if mark.ends_with('=') { 4 } else { MIN_LENGTH };
+        let is_key = mark.starts_with("-----") && rest.starts_with(|c: char| c.is_ascii_uppercase());
+        begins && (end >= long || is_key) && !known(&text[at..at + mark.len() + end])
     })
 }
 
 /// A path of at least two segments.
-fn path(text: &str, step_id: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
-    text.match_indices(step_id).map(|(at, _)| at).find(|&at| {
+fn path(text: &str, mark: &str, known: &impl Fn(&str) -> bool) -> Option<usize> {
+    text.match_indices(mark).map(|(at, _)| at).find(|&at| {
         let before = text[..at].chars().next_back();
         // A part of a URL is not a path of the machine.
         let begins = before.is_none_or(|c| c.is_whitespace() || "\"'`(=:[<>,".contains(c));
         let rest = &text[at..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'`)>]".contains(c)).unwrap_or(rest.len());
-        let deep = rest[..end].matches(['/', '\\']).count() >= 2 && end > step_id.len() + 2;
+        let deep = rest[..end].matches(['/', '\\']).count() >= 2 && end > mark.len() + 2;
         begins && deep && !is_example(&text[..at], &rest[..end]) && !known(&rest[..end])
     })
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::call::Arguments;
+use crate::text::shortened;
 
 /// The greatest length of a skeleton, in bytes.
 const MAX_SKELETON_BYTES: usize = 160;
@@ -109,11 +110,7 @@ pub(super) fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 /// The beginning of a text, as one line.
 #[must_use]
 pub(crate) fn excerpt(text: &str, max_chars: usize) -> String {
-    let mut short: String = text.chars().take(max_chars).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(max_chars).is_some() {
-        short.push('…');
-    }
-    short
+    shortened(text, max_chars).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::direct_request::{DirectRequest, DirectRequestError, FurtherTokens};
 use super::endpoint_error::HttpEndpointError;
 use super::header::Mirrored;
-use super::probe_request::{FurtherTokens, ProbeError, ProbeRequest};
 use super::unrecorded_options::{EndReason, UnrecordedHttpOptions};
 use crate::client::connection::WaitOutcome;
 use crate::client::record::Record;
@@ -104,7 +104,10 @@ impl HttpConnection {
         match self.0.0 {}
     }
 
-    pub(in crate::client) fn probe(&self, _request: &ProbeRequest) -> Result<Probe, ProbeError> {
+    pub(in crate::client) fn send_directly(
+        &self,
+        _request: &DirectRequest,
+    ) -> Result<DirectResponse, DirectRequestError> {
         match self.0.0 {}
     }
 
@@ -119,9 +122,9 @@ impl HttpConnection {
 
 /// A request that a case makes directly.
 #[derive(Debug)]
-pub(crate) struct Probe(Arc<HttpEndpoint>);
+pub(crate) struct DirectResponse(Arc<HttpEndpoint>);
 
-impl Probe {
+impl DirectResponse {
     pub(crate) fn wait_for_end(&mut self) -> Pending<()> {
         match self.0.0 {}
     }

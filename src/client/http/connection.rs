@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::background_tasks::BackgroundTasks;
 use super::cancel::{InFlightRequests, cancelled, wait_for_arrival, wait_for_first_event};
+use super::direct_request::{DirectRequest, DirectRequestError};
+use super::direct_response::DirectResponse;
 use super::endpoint::{HttpEndpoint, HttpTransport};
 use super::error_description::describe_error;
 use super::header::Mirrored;
-use super::probe::Probe;
-use super::probe_request::{ProbeError, ProbeRequest};
 use super::rate_limit::{is_rate_limit, retry_delay, wait_paused};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
 use super::response::ResponseReader;
@@ -103,10 +103,13 @@ impl HttpConnection {
     }
 
     /// Makes a request for a case.
-    pub(in crate::client) fn probe(&self, order: &ProbeRequest) -> Result<Probe, ProbeError> {
+    pub(in crate::client) fn send_directly(
+        &self,
+        request: &DirectRequest,
+    ) -> Result<DirectResponse, DirectRequestError> {
         let named = self.message_endpoint.url().filter(|_| !self.is_stateless());
         let message_url = named.unwrap_or_else(|| self.client.endpoint.url.clone());
-        Probe::start(&self.client, &self.tasks, message_url, order)
+        DirectResponse::start(&self.client, &self.tasks, message_url, request)
     }
 
     /// Sends a message and records it. A response to a request is read in the background; for any other message the
@@ -143,7 +146,7 @@ impl HttpConnection {
         let message = frame.json();
         let endpoint = &self.client.endpoint;
         let has_handshake = !self.is_stateless();
-        let order = |attempt| OutgoingRequest {
+        let request = |attempt| OutgoingRequest {
             method: Method::POST,
             url: endpoint.url.clone(),
             headers: self.client.headers(message, ACCEPT_JSON_OR_STREAM),
@@ -154,7 +157,7 @@ impl HttpConnection {
             resume: has_handshake,
             defers_end: is_of(message, "initialize") && has_handshake && endpoint.transport().is_none(),
         };
-        let mut outcome = self.exchange_with_retries(order).await;
+        let mut outcome = self.exchange_with_retries(request).await;
         if let Some(200..=299) = outcome.status {
             endpoint.set_transport(HttpTransport::Streamable);
         }
@@ -182,10 +185,10 @@ impl HttpConnection {
     }
 
     /// Makes a request and repeats it while the server asks the client to slow down.
-    async fn exchange_with_retries(self: &Arc<Self>, order: impl Fn(usize) -> OutgoingRequest) -> ExchangeOutcome {
+    async fn exchange_with_retries(self: &Arc<Self>, request: impl Fn(usize) -> OutgoingRequest) -> ExchangeOutcome {
         let mut attempt = 0;
         loop {
-            let outcome = self.exchange(order(attempt)).await;
+            let outcome = self.exchange(request(attempt)).await;
             let Some(pause) = outcome.retry_delay else { return outcome };
             wait_paused(&self.client.record, pause).await;
             attempt += 1;
@@ -193,9 +196,9 @@ impl HttpConnection {
     }
 
     /// Makes a request and reads its response to the end, resuming broken streams.
-    async fn exchange(self: &Arc<Self>, order: OutgoingRequest) -> ExchangeOutcome {
+    async fn exchange(self: &Arc<Self>, request: OutgoingRequest) -> ExchangeOutcome {
         let client = &self.client;
-        let message = order.carries.as_ref().map(|entry| entry.sent());
+        let message = request.carries.as_ref().map(|entry| entry.sent());
         let initializes = is_of(message.flatten(), "initialize");
         if let Some(message) = message.flatten() {
             client.negotiated.store_request(message);
@@ -206,25 +209,26 @@ impl HttpConnection {
                 messages(value).next().is_none() || messages(value).any(|message| !has_no_response(message))
             })
         });
-        let (resume, defers_end) = (order.resume, order.defers_end);
+        let (resume, defers_end) = (request.resume, request.defers_end);
         let mut reader = ResponseReader {
             client,
             responder: &self.responder,
             message_endpoint: &self.message_endpoint,
             deliver: &|sent| self.deliver_in_background(sent),
             expects_response,
-            awaited: order.awaited.clone(),
+            awaited: request.awaited.clone(),
             received_message: false,
             last_event_id: None,
             retry: None,
         };
         let mut outcome = ExchangeOutcome::default();
-        let mut next = Some(order);
+        let mut next = Some(request);
         let mut rounds = 0;
-        while let Some(order) = next.take() {
-            let number = client.log.begin(order.method.as_str(), &order.url, &order.headers, order.carries.clone());
-            let (url, attempt, carries) = (order.url.clone(), order.attempt, order.carries.is_some());
-            let end = match client.send(number, order, initializes).await {
+        while let Some(request) = next.take() {
+            let number =
+                client.log.begin(request.method.as_str(), &request.url, &request.headers, request.carries.clone());
+            let (url, attempt, carries) = (request.url.clone(), request.attempt, request.carries.is_some());
+            let end = match client.send(number, request, initializes).await {
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
                     outcome.retry_delay = retry_delay(&client.endpoint, &response, attempt);
@@ -299,7 +303,7 @@ impl HttpConnection {
         let Event::Sent { frame, .. } = &sent.event else { return };
         let headers = self.client.headers(frame.json(), ACCEPT_JSON_OR_STREAM);
         // The response arrives on the stream; the POST only shows whether the message was accepted.
-        let order = |attempt| OutgoingRequest {
+        let request = |attempt| OutgoingRequest {
             method: Method::POST,
             url: url.clone(),
             headers: headers.clone(),
@@ -310,7 +314,7 @@ impl HttpConnection {
             resume: false,
             defers_end: false,
         };
-        let _taken = self.exchange_with_retries(order).await;
+        let _taken = self.exchange_with_retries(request).await;
     }
 
     /// Ends the session and all background tasks.
@@ -318,8 +322,8 @@ impl HttpConnection {
         self.tasks.end();
         self.client.log.finish_all();
         if self.session().is_some() && !self.client.record.state().closed {
-            let order = self.client.request_without_body(Method::DELETE, ACCEPT_JSON_OR_STREAM);
-            let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(order)).await;
+            let request = self.client.request_without_body(Method::DELETE, ACCEPT_JSON_OR_STREAM);
+            let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(request)).await;
         }
     }
 

@@ -10,9 +10,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use tokio::net::TcpStream;
 
+use super::direct_request::{FOREIGN_AUTHORIZATION, FurtherTokens, SECOND_AUTHORIZATION};
 use super::endpoint_error::HttpEndpointError;
 use super::listening;
-use super::probe_request::{FOREIGN_AUTHORIZATION, FurtherTokens, SECOND_AUTHORIZATION};
 use crate::client::secrets::{Secrets, is_public, is_secret_header};
 
 /// How long an idle connection is kept. Many servers close one after five seconds, and a request that is sent at the same

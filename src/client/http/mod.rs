@@ -16,6 +16,10 @@ mod background_tasks;
 mod cancel;
 #[cfg(feature = "http")]
 mod connection;
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP connections use all of it"))]
+mod direct_request;
+#[cfg(feature = "http")]
+mod direct_response;
 #[cfg(feature = "http")]
 mod endpoint;
 mod endpoint_error;
@@ -34,10 +38,6 @@ mod listening;
 #[cfg(feature = "http")]
 mod negotiated;
 #[cfg(feature = "http")]
-mod probe;
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP connections use all of it"))]
-mod probe_request;
-#[cfg(feature = "http")]
 mod rate_limit;
 #[cfg(feature = "http")]
 mod request;
@@ -53,24 +53,24 @@ mod unrecorded_options;
 mod url_relation;
 
 #[cfg(not(feature = "http"))]
-pub use absent::HttpEndpoint;
+pub(crate) use absent::DirectResponse;
 #[cfg(not(feature = "http"))]
-pub(crate) use absent::Probe;
+pub use absent::HttpEndpoint;
 #[cfg(not(feature = "http"))]
 pub(super) use absent::{HttpConnection, UnrecordedHttp};
 #[cfg(feature = "http")]
 pub(super) use connection::HttpConnection;
+pub use direct_request::FurtherTokens;
+pub(crate) use direct_request::{
+    CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, FOREIGN_AUTHORIZATION, ReadUntil, SECOND_AUTHORIZATION,
+};
+#[cfg(feature = "http")]
+pub(crate) use direct_response::DirectResponse;
 #[cfg(feature = "http")]
 pub use endpoint::HttpEndpoint;
 pub use endpoint_error::HttpEndpointError;
 pub(super) use endpoint_error::MIN_SECRET_CHARS;
 pub(crate) use host_state::HostState;
-#[cfg(feature = "http")]
-pub(crate) use probe::Probe;
-pub use probe_request::FurtherTokens;
-pub(crate) use probe_request::{
-    CLIENT_HEADER_VALUE, FOREIGN_AUTHORIZATION, ProbeError, ProbeRequest, ReadUntil, SECOND_AUTHORIZATION,
-};
 #[cfg(feature = "http")]
 pub(super) use unrecorded::UnrecordedHttp;
 pub(crate) use unrecorded_options::{EndReason, UnrecordedHttpOptions};

@@ -101,19 +101,19 @@ pub(super) fn stateless(headers: &HeaderMap, message: &Value) -> Option<HttpResp
     }
     if let Some(name) = name_of(message) {
         match text("mcp-name").and_then(decode_header) {
-            Some(in_message) if in_message == name => {}
-            Some(in_message) => {
-                return mismatch(format!("the Mcp-Name header says {in_message:?}, the message {name:?}"));
+            Some(in_header) if in_header == name => {}
+            Some(in_header) => {
+                return mismatch(format!("the Mcp-Name header says {in_header:?}, the message {name:?}"));
             }
             None => return mismatch("the Mcp-Name header is missing or malformed".to_owned()),
         }
     }
     for (header, value) in mirrored_arguments(message) {
-        let in_message = text(&header).and_then(decode_header);
-        let agrees = match (&value, &in_message) {
+        let in_header = text(&header).and_then(decode_header);
+        let agrees = match (&value, &in_header) {
             // Integers are compared as numbers.
-            (Some(Value::Number(number)), Some(in_message)) => in_message.trim().parse::<f64>().ok() == number.as_f64(),
-            (Some(value), Some(in_message)) => header_text(value).as_ref() == Some(in_message),
+            (Some(Value::Number(number)), Some(in_header)) => in_header.trim().parse::<f64>().ok() == number.as_f64(),
+            (Some(value), Some(in_header)) => header_text(value).as_ref() == Some(in_header),
             (Some(_), None) => false,
             (None, _) => true,
         };

@@ -176,23 +176,23 @@ fn mask(value: &mut Value, known: &mut Vec<String>) {
 
 /// All messages that the client receives in the conversation.
 pub(super) fn task_conversation(revision: Revision, faults: &FaultSet) -> Vec<Value> {
-    let mut task_conversation = TaskClient {
+    let mut client = TaskClient {
         connection: Connection::new(faults, interception::none()),
         revision,
         received: Vec::new(),
         next_id: 0,
     };
     if revision.is_modern() {
-        task_conversation.without_handshake();
+        client.without_handshake();
     } else {
-        task_conversation.open();
-        task_conversation.with_handshake();
+        client.open();
+        client.with_handshake();
     }
-    let last = task_conversation.connection.flush_delayed();
-    task_conversation.receive(last);
+    let last = client.connection.flush_delayed();
+    client.receive(last);
     let mut known = Vec::new();
-    task_conversation.received.iter_mut().for_each(|message| mask(message, &mut known));
-    task_conversation.received
+    client.received.iter_mut().for_each(|message| mask(message, &mut known));
+    client.received
 }
 
 /// The statuses of tasks in received messages, in order, without adjacent duplicates.

@@ -1,7 +1,6 @@
 //! Text for the page: escaped strings, inline code, URL fragments, ids and counts.
 
-use std::fmt::Write as _;
-
+use crate::percent;
 use crate::report::visible::visible;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
@@ -38,13 +37,7 @@ pub(super) fn fragment(filters: &[(&str, &str)]) -> String {
         }
         fragment.push_str(name);
         fragment.push('=');
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-                fragment.push(char::from(byte));
-            } else {
-                write!(fragment, "%{byte:02X}").expect("a string takes all that is written");
-            }
-        }
+        fragment.push_str(&percent::encode_path(value));
     }
     fragment
 }

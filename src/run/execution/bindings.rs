@@ -57,7 +57,7 @@ impl Item<'_> {
     }
 }
 
-/// The values of the placeholders in one pass over a case's steps.
+/// The values of the placeholders in one execution of a case.
 #[derive(Debug)]
 pub(super) struct Bindings<'a> {
     case: &'a Case,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bindings::Bindings;
 use super::tool_arguments::MissingValue;
 use crate::case::{HttpCall, Until};
-use crate::client::{Probe, ProbeRequest, ReadUntil};
+use crate::client::{DirectRequest, DirectResponse, ReadUntil};
 use crate::session::Session;
 use crate::transcript::StepId;
 
@@ -20,7 +20,7 @@ const GET_HEAD_TIME: Duration = Duration::from_secs(3);
 
 /// Responses that stay open during later steps, by the index of their step.
 #[derive(Debug, Default)]
-pub(super) struct OpenResponses(BTreeMap<usize, Probe>);
+pub(super) struct OpenResponses(BTreeMap<usize, DirectResponse>);
 
 impl OpenResponses {
     /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
@@ -33,35 +33,36 @@ impl OpenResponses {
         step_id: StepId,
         timeout: Duration,
     ) -> Result<Value, MissingValue> {
-        let probe_order = probe_order(send, meta, session, bindings, step_id, timeout)?;
-        let mut probe = session.connection.probe(&probe_order).map_err(|error| MissingValue(error.to_string()))?;
+        let request = direct_request(send, meta, session, bindings, step_id, timeout)?;
+        let mut response =
+            session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
         if send.keep_open {
-            probe.wait_for_head(timeout, GET_READ_TIME).await;
+            response.wait_for_head(timeout, GET_READ_TIME).await;
         } else if is_open_ended(send) {
-            probe.wait_for_head(timeout, Duration::ZERO).await;
-            let _stays_open = tokio::time::timeout(GET_READ_TIME, probe.wait_for_end()).await.is_err();
+            response.wait_for_head(timeout, Duration::ZERO).await;
+            let _stays_open = tokio::time::timeout(GET_READ_TIME, response.wait_for_end()).await.is_err();
         } else {
-            probe.wait_for_end().await;
+            response.wait_for_end().await;
         }
-        let value = probe.value();
+        let value = response.value();
         if send.keep_open {
-            self.0.insert(step_id.step, probe);
+            self.0.insert(step_id.step, response);
         } else if is_open_ended(send) {
-            probe.close();
+            response.close();
         }
         Ok(value)
     }
 
     /// Closes the response to a step.
     pub(super) fn close(&mut self, step: usize) {
-        if let Some(probe) = self.0.remove(&step) {
-            probe.close();
+        if let Some(response) = self.0.remove(&step) {
+            response.close();
         }
     }
 
     /// Closes all open responses.
     pub(super) fn close_all(&mut self) {
-        std::mem::take(&mut self.0).into_values().for_each(Probe::close);
+        std::mem::take(&mut self.0).into_values().for_each(DirectResponse::close);
     }
 }
 
@@ -77,14 +78,14 @@ fn is_open_ended(send: &HttpCall) -> bool {
 }
 
 /// The request to send for a step.
-fn probe_order(
+fn direct_request(
     send: &HttpCall,
     meta: Option<&Value>,
     session: &mut Session,
     bindings: &Bindings<'_>,
     step_id: StepId,
     timeout: Duration,
-) -> Result<ProbeRequest, MissingValue> {
+) -> Result<DirectRequest, MissingValue> {
     let target = send.path.as_deref().map(|path| bindings.fill_text(path, session)).transpose()?;
     let mut headers = Vec::new();
     for (name, values) in send.replaced() {
@@ -112,7 +113,7 @@ fn probe_order(
         None if is_open_ended(send) => session.answer_times().at_least(GET_HEAD_TIME).min(timeout),
         None => timeout,
     };
-    Ok(ProbeRequest {
+    Ok(DirectRequest {
         method: send.method.clone(),
         target,
         headers,

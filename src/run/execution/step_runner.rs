@@ -1,4 +1,4 @@
-//! Carries out the steps of one pass over an active case.
+//! Carries out the steps of one execution of an active case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         }
     }
 
-    /// Carries out the steps of a pass, and waits for the responses that are still missing after the last.
+    /// Carries out the steps of an execution, and waits for the responses that are still missing after the last.
     pub(super) async fn carry_out(mut self, execution: usize) -> Result<(), MissingValue> {
         for (index, step) in self.body.steps.iter().enumerate() {
             if !step.runs_in(self.session.revision) {

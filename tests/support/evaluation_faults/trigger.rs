@@ -75,7 +75,7 @@ pub(super) fn any_step(steps: &[Value], wanted: &dyn Fn(&Value) -> bool) -> bool
 }
 
 /// Whether the arguments are an object with exactly these keys.
-pub(super) fn has_exactly_keys(arguments: &Value, has_exactly_keys: &[&str]) -> bool {
+pub(super) fn has_exactly_keys(arguments: &Value, keys: &[&str]) -> bool {
     let Some(members) = arguments.as_object() else { return false };
-    members.len() == has_exactly_keys.len() && has_exactly_keys.iter().all(|key| members.contains_key(*key))
+    members.len() == keys.len() && keys.iter().all(|key| members.contains_key(*key))
 }

@@ -39,7 +39,7 @@ pub(crate) enum ReadUntil {
 
 /// A request that a case makes directly.
 #[derive(Debug, Clone)]
-pub(crate) struct ProbeRequest {
+pub(crate) struct DirectRequest {
     /// The method.
     pub method: String,
     /// The path and query, or a URL of the same origin; by default the URL for messages.
@@ -62,7 +62,7 @@ pub(crate) struct ProbeRequest {
 
 /// Why the request cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ProbeError {
+pub(crate) enum DirectRequestError {
     /// The connection is not over HTTP.
     #[error("the server is not connected over HTTP")]
     NoHttp,

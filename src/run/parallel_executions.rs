@@ -1,6 +1,6 @@
-//! Carries out the passes of a case side by side on several sessions of a slow server, so that waiting overlaps.
+//! Carries out the executions of a case side by side on several sessions of a slow server, so that waiting overlaps.
 //!
-//! The session of the queue carries out all passes that no other session took, so nothing depends on whether others can
+//! The session of the queue carries out all executions that no other session took, so nothing depends on whether others can
 //! be opened.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::additional_session::open_additional_session;
 use super::case_run::{CaseRun, carry_out_share};
 use super::case_session::{ClosedSessions, close};
-use super::execution::PassShare;
+use super::execution::ExecutionShare;
 use crate::case::{Active, Body, Case, ForEach};
 use crate::check::Judgement;
 use crate::context::Target;
@@ -30,9 +30,9 @@ pub(super) struct SessionKind<'a> {
     pub(super) purpose: &'static str,
 }
 
-/// Carries out a case on the session of its queue; if it has several passes and the server is slow, on further sessions
+/// Carries out a case on the session of its queue; if it has several executions and the server is slow, on further sessions
 /// as well, which are closed then.
-pub(super) async fn carry_out_passes(
+pub(super) async fn carry_out_in_parallel(
     target: &Target,
     case: &Arc<Case>,
     body: &Active,
@@ -40,7 +40,7 @@ pub(super) async fn carry_out_passes(
     inventory: &Arc<Inventory>,
     kind: &SessionKind<'_>,
 ) -> (CaseRun, ClosedSessions) {
-    let share = PassShare::default();
+    let share = ExecutionShare::default();
     let mut others = JoinSet::new();
     for _ in 0..further_sessions(target, body, session, inventory) {
         let (target, case, inventory) = (target.clone(), Arc::clone(case), Arc::clone(inventory));
@@ -68,7 +68,7 @@ pub(super) async fn carry_out_passes(
 /// How many further sessions a case is worth.
 fn further_sessions(target: &Target, body: &Active, session: &Session, inventory: &Inventory) -> usize {
     let context = &target.context;
-    let passes = match &body.for_each {
+    let executions = match &body.for_each {
         Some(ForEach::Tool) => inventory.tools.iter().filter(|tool| tool.is_usable()).count(),
         Some(ForEach::Resource) => inventory.primitives.resources.len(),
         Some(ForEach::Prompt) => inventory.primitives.prompts().len(),
@@ -78,17 +78,17 @@ fn further_sessions(target: &Target, body: &Active, session: &Session, inventory
     if !is_slow || !context.is_slow() || context.plan.jobs <= 1 {
         return 0;
     }
-    passes.saturating_sub(1).min(MAX_SESSIONS)
+    executions.saturating_sub(1).min(MAX_SESSIONS)
 }
 
-/// Takes passes of a case on another session, which is closed then.
+/// Takes executions of a case on another session, which is closed then.
 async fn carry_out_elsewhere(
     target: Target,
     case: Arc<Case>,
     inventory: Arc<Inventory>,
     capabilities: Value,
     purpose: &'static str,
-    share: PassShare,
+    share: ExecutionShare,
 ) -> (Option<CaseRun>, ClosedSessions) {
     let Body::Active(body) = &case.body else { return (None, ClosedSessions::new()) };
     let opened = open_additional_session(&target, &capabilities, purpose, || !share.has_ended()).await;
@@ -101,7 +101,7 @@ async fn carry_out_elsewhere(
     (Some(carried), vec![close(&target, session).await])
 }
 
-/// The passes of two sessions together. One that took no pass has no judgement of its own, but what kept one from
+/// The executions of two sessions together. One that took no execution has no judgement of its own, but what kept one from
 /// judging concerns the case.
 fn merge(one: CaseRun, other: Option<CaseRun>) -> CaseRun {
     match (one, other) {

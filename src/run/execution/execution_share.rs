@@ -1,45 +1,45 @@
-//! Divides the passes of a case among sessions: each takes the next that no other has taken.
+//! Divides the executions of a case among sessions: each takes the next that no other has taken.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The share of one session; by default it is alone, and all passes fall to it.
+/// The share of one session; by default it is alone, and all executions fall to it.
 #[derive(Debug, Default)]
-pub(in crate::run) struct PassShare {
-    passes: Arc<Mutex<Passes>>,
+pub(in crate::run) struct ExecutionShare {
+    executions: Arc<Mutex<Executions>>,
     /// Whether it is not the session of the queue.
     is_additional: bool,
 }
 
 #[derive(Debug, Default)]
-struct Passes {
+struct Executions {
     taken: BTreeSet<usize>,
     has_ended: bool,
 }
 
-impl PassShare {
-    fn passes(&self) -> MutexGuard<'_, Passes> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+impl ExecutionShare {
+    fn executions(&self) -> MutexGuard<'_, Executions> {
+        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The share of another session in the same passes.
+    /// The share of another session in the same executions.
     pub(in crate::run) fn for_another_session(&self) -> Self {
-        Self { passes: Arc::clone(&self.passes), is_additional: true }
+        Self { executions: Arc::clone(&self.executions), is_additional: true }
     }
 
-    /// Takes the pass at a position; false if it falls to another session.
+    /// Takes the execution at a position; false if it falls to another session.
     pub(super) fn take(&self, position: usize, depends_on_session: bool) -> bool {
-        !(depends_on_session && self.is_additional) && self.passes().taken.insert(position)
+        !(depends_on_session && self.is_additional) && self.executions().taken.insert(position)
     }
 
-    /// Records that no pass is left.
+    /// Records that no execution is left.
     pub(in crate::run) fn end(&self) {
-        self.passes().has_ended = true;
+        self.executions().has_ended = true;
     }
 
-    /// Whether no pass is left.
+    /// Whether no execution is left.
     pub(in crate::run) fn has_ended(&self) -> bool {
-        self.passes().has_ended
+        self.executions().has_ended
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn each_pass_is_taken_once_and_those_of_a_session_by_it() {
-        let own = PassShare::default();
+        let own = ExecutionShare::default();
         let other = own.for_another_session();
         assert!(own.take(0, false) && !other.take(0, false));
         assert!(other.take(1, false) && !own.take(1, false));

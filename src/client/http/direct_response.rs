@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::background_tasks::BackgroundTasks;
+use super::direct_request::{CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, ReadUntil};
 use super::endpoint::HttpEndpoint;
 use super::error_description::describe_error;
 use super::event_summary;
-use super::probe_request::{CLIENT_HEADER_VALUE, ProbeError, ProbeRequest, ReadUntil};
 use super::rate_limit::{is_rate_limit, retry_delay, wait_for_slot, wait_paused};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
@@ -38,7 +38,7 @@ struct Progress {
 }
 
 /// A request that was made, and its response as it arrives.
-pub(crate) struct Probe {
+pub(crate) struct DirectResponse {
     request: HttpRequest,
     progress: watch::Receiver<Progress>,
     task: AbortHandle,
@@ -46,65 +46,65 @@ pub(crate) struct Probe {
     client: Arc<HttpClient>,
 }
 
-impl std::fmt::Debug for Probe {
+impl std::fmt::Debug for DirectResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Probe")
+        f.debug_struct("DirectResponse")
             .field("request", &self.request)
             .field("progress", &self.progress)
             .finish_non_exhaustive()
     }
 }
 
-impl Probe {
+impl DirectResponse {
     /// Makes a request for a case, in one of the connection's tasks; a message goes to `message_url` by default.
     pub(super) fn start(
         client: &Arc<HttpClient>,
         tasks: &BackgroundTasks,
         message_url: Url,
-        order: &ProbeRequest,
-    ) -> Result<Self, ProbeError> {
-        let method =
-            Method::from_bytes(order.method.as_bytes()).map_err(|_| ProbeError::Method(order.method.clone()))?;
+        request: &DirectRequest,
+    ) -> Result<Self, DirectRequestError> {
+        let method = Method::from_bytes(request.method.as_bytes())
+            .map_err(|_| DirectRequestError::Method(request.method.clone()))?;
         let endpoint = &client.endpoint;
-        let url = match &order.target {
+        let url = match &request.target {
             Some(target) => {
                 let url = endpoint.url.join(target).ok().filter(|url| endpoint.is_same_origin(url));
-                url.ok_or_else(|| ProbeError::Elsewhere(target.clone()))?
+                url.ok_or_else(|| DirectRequestError::Elsewhere(target.clone()))?
             }
             None if method == Method::POST => message_url,
             None => endpoint.url.clone(),
         };
-        let headers = headers(client, &method, order)?;
-        let request = HttpRequest {
+        let headers = headers(client, &method, request)?;
+        let recorded = HttpRequest {
             number: client.log.next_number(),
-            method: order.method.clone(),
+            method: request.method.clone(),
             target: client.log.target(&url),
             headers: client.log.request_headers(&headers),
             carries: None,
-            step_id: Some(order.step_id),
-            body: order.body.clone(),
+            step_id: Some(request.step_id),
+            body: request.body.clone(),
         };
-        client.record.add(Event::HttpRequest(request.clone()));
-        let http = if order.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
+        client.record.add(Event::HttpRequest(recorded.clone()));
+        let http = if request.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
         let mut prepared = http.request(method, url).headers(headers);
-        if let Some(body) = &order.body {
+        if let Some(body) = &request.body {
             prepared = prepared.body(match body {
                 Value::String(text) => text.clone().into_bytes(),
                 other => other.to_string().into_bytes(),
             });
         }
-        let first = Progress { end: HttpEnd { number: request.number, ..HttpEnd::default() }, ..Progress::default() };
+        let first = Progress { end: HttpEnd { number: recorded.number, ..HttpEnd::default() }, ..Progress::default() };
         let (sender, progress) = watch::channel(first);
-        let reader = ProbeReader {
+        let reader = DirectResponseReader {
             client: Arc::clone(client),
-            request: request.clone(),
+            request: recorded.clone(),
             sender,
-            until: order.until,
-            awaited: message_of(order).and_then(id_of).cloned(),
+            until: request.until,
+            awaited: message_of(request).and_then(id_of).cloned(),
         };
-        let limit = order.limit;
+        let limit = request.limit;
         let task = tasks.spawn(async move { reader.run(prepared, limit).await });
-        Ok(Self { request, progress, task: task.abort_handle(), client: Arc::clone(client) })
+        Ok(Self { request: recorded, progress, task: task.abort_handle(), client: Arc::clone(client) })
     }
 
     /// Waits until the response was read as far as requested.
@@ -141,18 +141,18 @@ impl Probe {
 }
 
 /// The JSON-RPC message that a request carries, if it carries one.
-fn message_of(order: &ProbeRequest) -> Option<&Value> {
-    order.body.as_ref().filter(|body| !body.is_string())
+fn message_of(request: &DirectRequest) -> Option<&Value> {
+    request.body.as_ref().filter(|body| !body.is_string())
 }
 
 /// The headers of a request: those of the client, changed as the case says.
-fn headers(client: &HttpClient, method: &Method, order: &ProbeRequest) -> Result<HeaderMap, ProbeError> {
+fn headers(client: &HttpClient, method: &Method, request: &DirectRequest) -> Result<HeaderMap, DirectRequestError> {
     let accept = if *method == Method::GET { ACCEPT_STREAM } else { ACCEPT_JSON_OR_STREAM };
-    let mut headers = client.headers(message_of(order), accept);
-    if order.body.is_none() {
+    let mut headers = client.headers(message_of(request), accept);
+    if request.body.is_none() {
         headers.remove(CONTENT_TYPE);
     }
-    if order.base64_headers {
+    if request.base64_headers {
         for (_, value) in headers.iter_mut().filter(|(name, _)| is_mirror(name)) {
             let text = value.to_str().unwrap_or_default();
             if let Ok(encoded) = HeaderValue::from_str(&base64_sentinel(text)) {
@@ -160,7 +160,7 @@ fn headers(client: &HttpClient, method: &Method, order: &ProbeRequest) -> Result
             }
         }
     }
-    for (name, values) in &order.headers {
+    for (name, values) in &request.headers {
         replace(&mut headers, name, values, &client.endpoint)?;
     }
     Ok(headers)
@@ -179,8 +179,13 @@ fn base64_sentinel(text: &str) -> String {
 
 /// Replaces a header, or every header with the prefix before a `*`. [`CLIENT_HEADER_VALUE`] is replaced by the value that the
 /// client would have sent, and a further token is put in the place of its placeholder.
-fn replace(headers: &mut HeaderMap, name: &str, values: &[String], endpoint: &HttpEndpoint) -> Result<(), ProbeError> {
-    let header_error = || ProbeError::Header(name.to_owned());
+fn replace(
+    headers: &mut HeaderMap,
+    name: &str,
+    values: &[String],
+    endpoint: &HttpEndpoint,
+) -> Result<(), DirectRequestError> {
+    let header_error = || DirectRequestError::Header(name.to_owned());
     let named = match name.strip_suffix('*') {
         Some(prefix) => {
             let prefix = prefix.to_ascii_lowercase();
@@ -205,7 +210,7 @@ fn replace(headers: &mut HeaderMap, name: &str, values: &[String], endpoint: &Ht
 }
 
 /// Makes one request and reads its response.
-struct ProbeReader {
+struct DirectResponseReader {
     client: Arc<HttpClient>,
     request: HttpRequest,
     sender: watch::Sender<Progress>,
@@ -214,7 +219,7 @@ struct ProbeReader {
     awaited: Option<Id>,
 }
 
-impl ProbeReader {
+impl DirectResponseReader {
     /// Makes the request, and repeats it while the server limits the request rate; records the end of the response.
     async fn run(self, prepared: RequestBuilder, limit: Duration) {
         wait_for_slot(&self.client.endpoint, &self.client.record).await;
