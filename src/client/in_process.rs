@@ -96,9 +96,14 @@ mod tests {
     #[test]
     fn a_server_that_blocks_its_thread_does_not_block_this_one() {
         run(async {
-            let within = InProcessServer::new(|mut pipe: DuplexStream| async move {
-                pipe.write_all(b"x").await.expect("there is room");
-                std::thread::sleep(Duration::from_millis(300));
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let released = std::sync::Arc::new(std::sync::Mutex::new(released));
+            let within = InProcessServer::new(move |mut pipe: DuplexStream| {
+                let released = std::sync::Arc::clone(&released);
+                async move {
+                    pipe.write_all(b"x").await.expect("there is room");
+                    released.lock().expect("nothing panicked").recv().expect("it is released");
+                }
             });
             let (mut pipe, server) = within.start().expect("a thread starts");
             let mut byte = [0];
@@ -106,6 +111,7 @@ mod tests {
             assert!(!server.is_finished());
             let waited = tokio::time::timeout(Duration::from_millis(20), pipe.read(&mut byte)).await;
             assert!(waited.is_err(), "our clock goes on");
+            release.send(()).expect("it is waited for");
             assert_eq!(pipe.read(&mut byte).await.expect("it ended"), 0);
             server.await.expect("it ended");
         });
@@ -121,18 +127,19 @@ mod tests {
         }
         let (sender, receiver) = std::sync::mpsc::channel();
         run(async {
-            let within = InProcessServer::new(move |_pipe| {
+            let within = InProcessServer::new(move |mut pipe: DuplexStream| {
                 let guard = NotifyOnDrop(sender.clone());
                 async move {
+                    pipe.write_all(b"x").await.expect("there is room");
                     std::future::pending::<()>().await;
                     drop(guard);
                 }
             });
-            let (_pipe, server) = within.start().expect("a thread starts");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            let (mut pipe, server) = within.start().expect("a thread starts");
+            pipe.read_exact(&mut [0]).await.expect("it has begun");
             server.abort();
             drop(server.await);
         });
-        receiver.recv_timeout(Duration::from_secs(10)).expect("it was dropped");
+        receiver.recv().expect("it was dropped");
     }
 }

@@ -313,8 +313,8 @@ fn hostile_schemas_take_bounded_time_and_never_panic() {
                 assert!(!compiled.is_valid(&value), "{name}");
             }
         }
-        // Without optimization and in parallel with other tests; the slowest takes a tenth of this.
-        assert!(start.elapsed() < Duration::from_secs(30), "{name}");
+        // What is bounded takes 3 s at most, without optimization; what is not would take for ever.
+        assert!(start.elapsed() < Duration::from_secs(120), "{name}");
     }
 }
 
