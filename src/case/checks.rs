@@ -107,6 +107,7 @@ names! {
         CompletedElicitationsKnown = "completed-elicitations-known": "Only elicitations that the server requested before are reported as complete.",
         InputRequestKeysUnique = "input-request-keys-unique": "No key of `inputRequests` is duplicated in the JSON text.",
         PromptsServed = "prompts-served": "A listed prompt without required arguments is returned by `prompts/get`.",
+        KeepsAnswering = "keeps-answering": "The server goes on answering valid requests while the connection is open.",
         ServerSurvivesCalls = "server-survives-calls": "The server does not exit while a valid call is open.",
         ExitsOnSigterm = "exits-on-sigterm": "A process that keeps running after its input was closed exits on SIGTERM.",
         InitializeAnswered = "initialize-answered": "The first `initialize` of a connection is answered.",

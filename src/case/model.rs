@@ -91,7 +91,8 @@ pub struct Needs {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
     pub client_request: Option<LazySchema>,
-    /// Whether `${tool}` may be a tool that did not answer its first call, if no tool did.
+    /// Whether the case is about tools that did not answer their first call: it is repeated for some of them, whose
+    /// responses are waited for six times as long as others. If all tools answered, it is about one of these.
     #[serde(default)]
     pub unanswered_tool: bool,
     /// The transport over HTTP, for a case about HTTP; by default Streamable HTTP.

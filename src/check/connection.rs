@@ -63,6 +63,7 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
         ConnectionCheck::CompletedElicitationsKnown => client_request::completed_elicitations_known(index),
         ConnectionCheck::InputRequestKeysUnique => client_request::input_request_keys_unique(index),
         ConnectionCheck::PromptsServed => response::prompts_served(index),
+        ConnectionCheck::KeepsAnswering => response::keeps_answering(index),
         ConnectionCheck::ServerSurvivesCalls => shutdown::server_survives_calls(index),
         ConnectionCheck::ExitsOnSigterm => shutdown::exits_on_sigterm(index),
         ConnectionCheck::InitializeAnswered => handshake::initialize_answered(index, revision),

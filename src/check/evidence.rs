@@ -25,6 +25,7 @@ pub(crate) fn evidence(entry: &Entry) -> Evidence {
         Event::HttpHead(head) => (Direction::Received, http_head(head)),
         Event::HttpEnd(end) => (Direction::Event, http_end(end)),
         Event::TimedOut { waited } => (Direction::Event, format!("no response within {waited:.1?}")),
+        Event::Abandoned => (Direction::Event, "the client gave up: the server answers nothing any more".to_owned()),
         Event::Closed => (Direction::Event, "the server closed its output".to_owned()),
         Event::Exited { status } => (Direction::Event, format!("the process exited ({status})")),
         Event::Overflow => {

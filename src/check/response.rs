@@ -197,6 +197,30 @@ pub(super) fn prompts_served(index: &ConnectionIndex<'_>) -> CheckResult {
     checked
 }
 
+/// Checks that the server was not abandoned because it answered nothing any more.
+pub(super) fn keeps_answering(index: &ConnectionIndex<'_>) -> CheckResult {
+    /// How many of the requests without a response are shown.
+    const MAX_SHOWN: usize = 3;
+    let mut checked = CheckResult::default();
+    let abandoned = index.record.entries.iter().position(|entry| matches!(entry.event, Event::Abandoned));
+    let Some(abandoned) = abandoned else {
+        // The response to the first request only shows that the server can be opened.
+        if index.all_exchanges.iter().skip(1).any(|exchange| !exchange.responses.is_empty()) {
+            checked.record(None);
+        }
+        return checked;
+    };
+    let before = index.all_exchanges.iter().filter(|exchange| exchange.sent < abandoned);
+    let unanswered: Vec<_> =
+        before.rev().take_while(|exchange| exchange.responses.is_empty()).take(MAX_SHOWN).collect();
+    let methods: Vec<String> =
+        unanswered.iter().rev().map(|exchange| format!("`{}`", method_of(exchange.request))).collect();
+    let positions: Vec<usize> = unanswered.iter().rev().map(|exchange| exchange.sent).chain([abandoned]).collect();
+    let actual = format!("no response to {}, and none to anything later", methods.join(", "));
+    checked.record(Some(Violation::new(actual, "", &positions)));
+    checked
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

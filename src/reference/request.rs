@@ -139,7 +139,9 @@ impl Connection<'_> {
             return !self.state.opens(&request.method);
         }
         let opens = self.state.opens(&request.method);
-        if is_unanswered(&request.method, opens, |fault| self.state.is_active_for(request, fault)) {
+        let name = request.params.as_ref().and_then(|params| params.get("name")?.as_str());
+        let tool = name.filter(|_| request.method == "tools/call");
+        if is_unanswered(&request.method, tool, opens, |fault| self.state.is_active_for(request, fault)) {
             return true;
         }
         let retries = request.params.as_ref().is_some_and(|params| params.get("requestState").is_some());

@@ -14,7 +14,7 @@ use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
     was_refused,
 };
-use super::discovery::{RemainingDiscovery, wait_for_unanswered};
+use super::discovery::{RemainingDiscovery, TIMEOUTS_OF_SILENT_SERVER, wait_for_unanswered};
 use super::further_requests::send_further_requests;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
@@ -26,6 +26,7 @@ use crate::context::{PermitRequest, ProcessPermit, SessionHistory, Target};
 use crate::inventory::Inventory;
 use crate::session::{Session, full_capabilities};
 use crate::spec::{Era, Revision};
+use crate::transcript::Event;
 
 /// How often to restart the server after a case has ended it.
 const MAX_RESTARTS: usize = 40;
@@ -333,7 +334,7 @@ impl SessionQueue {
             }
         } else if session.is_unresponsive() && !answers(session, self.target.context.plan.timeout).await {
             self.silences += 1;
-            if self.silences >= MAX_SILENCES {
+            if self.silences >= MAX_SILENCES && is_abandoned(session, self.target.context.plan.timeout).await {
                 self.target.give_up("the server stopped answering");
             }
         }
@@ -416,6 +417,16 @@ async fn answers(session: &mut Session, timeout: Duration) -> bool {
     !session.connection.is_closed() && matches!(send_control_request(session, timeout).await, WaitOutcome::Ready(_))
 }
 
+/// Whether a silent session leaves even a request unanswered that is waited for much longer: the server may be busy.
+async fn is_abandoned(session: &mut Session, timeout: Duration) -> bool {
+    session.unanswered = 0;
+    let waited = send_control_request(session, timeout * TIMEOUTS_OF_SILENT_SERVER).await;
+    if matches!(waited, WaitOutcome::TimedOut) {
+        session.connection.record(Event::Abandoned);
+    }
+    !matches!(waited, WaitOutcome::Ready(_))
+}
+
 /// Sends a request that every server answers, if only with an error.
 async fn send_control_request(session: &mut Session, timeout: Duration) -> WaitOutcome<Value> {
     let limit = session.response_timeout(timeout);
@@ -435,7 +446,7 @@ pub(super) fn run_on_own_process(
     let needs = &case.needs;
     let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
     let shared_results = is_shared.then_some(shared_results);
-    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_shared;
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !needs.unanswered_tool && !is_shared;
     let permit_request = at_once.then(|| target.context.request_permit());
     run_own_process(target, case, permit_request, shared_results)
 }
@@ -457,6 +468,10 @@ async fn run_own_process(
             target.report(&case, Judgement::skip(reason), None);
             return Vec::new();
         }
+    }
+    if case.needs.unanswered_tool {
+        // Which tools answer is known late, and no process waits for that.
+        target.complete_inventory().await;
     }
     if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
         // No process is needed if there is no such tool.

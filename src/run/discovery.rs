@@ -28,6 +28,10 @@ use crate::inventory::Inventory;
 use crate::plan::Plan;
 use crate::session::Session;
 use crate::spec::Era;
+use crate::transcript::Event;
+
+/// How many timeouts a server is waited for that stopped answering, until it is abandoned.
+pub(super) const TIMEOUTS_OF_SILENT_SERVER: u32 = 3;
 
 /// What is left of discovery once the inventory is known.
 #[derive(Debug, Default)]
@@ -84,10 +88,11 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Rem
     }
     let mut inventory = Inventory::from_pages(&pages, plan.calls);
     if session.unanswered > 0 {
-        // One more request, of another kind, distinguishes a silent server from a slow list.
-        let limit = plan.timeout.min(Duration::from_secs(2));
+        // One more request, of another kind, distinguishes a silent server from a slow list. It may be busy for a while.
+        let limit = plan.timeout * TIMEOUTS_OF_SILENT_SERVER;
         let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
         if matches!(session.request(method, json!({}), limit).await, WaitOutcome::TimedOut) {
+            session.connection.record(Event::Abandoned);
             inventory.stop_reason = Some("the server stopped answering after the session was opened".to_owned());
         }
         return (inventory, RemainingDiscovery::default());

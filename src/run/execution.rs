@@ -26,6 +26,9 @@ use crate::run::pagination::read_pages;
 use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_rate_limited};
 
+/// How many timeouts a tool is waited for that did not answer its first call: it may only be slow.
+const TIMEOUTS_OF_UNANSWERED_TOOL: u32 = 6;
+
 /// Carries out the executions of a case that fall to this session: the transcript of each, or why the case does not apply.
 pub(super) async fn carry_out(
     case: &Case,
@@ -41,6 +44,7 @@ pub(super) async fn carry_out(
         _ => candidates(case, body, inventory, session)?,
     };
     let opener = opener(body);
+    let timeout = plan.timeout * if case.needs.unanswered_tool { TIMEOUTS_OF_UNANSWERED_TOOL } else { 1 };
     let mut executions = Vec::new();
     for (at, item) in items.into_iter().enumerate() {
         if !share.take(at, item.depends_on_session()) {
@@ -65,7 +69,7 @@ pub(super) async fn carry_out(
             not_applicable: None,
         };
         session.replies.begin(&body.client_responses);
-        let outcome = StepRunner::new(body, session, &mut bindings, plan).carry_out(number).await;
+        let outcome = StepRunner::new(body, session, &mut bindings, plan, timeout).carry_out(number).await;
         let answered = session.replies.end();
         execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.

@@ -129,9 +129,9 @@ fn reason_not_to_fuzz(tool: &Tool, plan: &FuzzPlan) -> Option<String> {
         Some((FirstCallOutcome::MissingClientFeature, _)) => Some(
             "it requires something that the client lacks: a capability, a visited page, or a call as a task".to_owned(),
         ),
-        Some((FirstCallOutcome::Unanswered, _)) => {
-            Some("its plain call took longer than the discovery timeout".to_owned())
-        }
+        Some((FirstCallOutcome::Unanswered, _)) => Some(
+            "its first call was not answered within the time of discovery: tools/call/answered judges that".to_owned(),
+        ),
         Some((FirstCallOutcome::Served | FirstCallOutcome::Failed | FirstCallOutcome::Ended, _)) => None,
         None => Some("discovery ended before it was called".to_owned()),
     }

@@ -71,6 +71,8 @@ pub enum Event {
         /// How long the client waited.
         waited: Duration,
     },
+    /// The client gave up on the server: it left valid requests unanswered, while its connection was open.
+    Abandoned,
     /// The server closed its standard output.
     Closed,
     /// The process ended.

@@ -8,7 +8,7 @@ use crate::support::result::has_findings_of_only;
 use crate::support::{Trial, trial};
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-const SINGLE_CAUSES: [(Fault, &[&str]); 19] = [
+const SINGLE_CAUSES: [(Fault, &[&str]); 20] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -30,6 +30,7 @@ const SINGLE_CAUSES: [(Fault, &[&str]); 19] = [
     (Fault::NotificationWedges, &["jsonrpc/notification-unanswered"]),
     (Fault::ToolsListUnanswered, &["tools/list/answered"]),
     (Fault::CallsUnanswered, &["tools/call/answered"]),
+    (Fault::ToolUnanswered, &["tools/call/answered"]),
     (Fault::PromptsListUnanswered, &["prompts/list/answered"]),
     (Fault::PromptsUnanswered, &["prompts/get/answered"]),
     (Fault::ResourcesListUnanswered, &["resources/list/answered"]),

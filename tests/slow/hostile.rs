@@ -254,7 +254,7 @@ fn opening_servers() -> [(&'static str, i32, &'static [&'static str]); 3] {
         "tools/list/invalid-cursor-harmless",
     ];
     [
-        ("silent-after-opening", 2, &OPENING),
+        ("silent-after-opening", 1, &OPENING),
         ("errors-after-opening", 1, &OPENING),
         ("empty-after-opening", 1, &EMPTY_RESULTS),
     ]

@@ -55,6 +55,7 @@ pub(crate) const OVER_TIME_LIMIT: Duration = Duration::from_secs(3);
 /// The median of runs of the fuzzer on validators with one mistake. Measured: 3 s.
 pub(crate) const VALIDATOR: Duration = Duration::from_secs(5);
 /// The list of a user's tests, which starts no server. Measured: 0.04 s.
+#[cfg(feature = "harness")]
 pub(crate) const TEST_LIST: Duration = Duration::from_secs(4);
 /// A run on a server of 2 s an answer or 5 s a call, by the clock of the run. Measured: 183 s.
 pub(crate) const SLOW_SERVER: Duration = Duration::from_secs(600);

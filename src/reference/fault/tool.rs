@@ -77,6 +77,7 @@ macro_rules! tool_faults {
             ToolResultMissing, "tool-result-missing", ONLY_2024_10_07, "answers tools/call with content instead of toolResult";
             IsErrorString, "is-error-string", FROM_2024_11_05, "writes isError as a string";
             CallsUnanswered, "calls-unanswered", EVERY, "never answers tools/call";
+            ToolUnanswered, "tool-unanswered", FROM_2024_11_05, "never answers calls of the tool annotated";
             ValidCallError, "valid-call-error", EVERY, "answers a valid call of the tool weather with a protocol error";
             ArgumentsRequired, "arguments-required", EVERY, "rejects tools/call without arguments";
             UnknownToolIsError, "unknown-tool-is-error", EVERY, "answers unknown tools with a failed tool result";

@@ -19,8 +19,18 @@ const UNANSWERED: &[(Fault, &str)] = &[
     (Fault::SetLevelUnanswered, "logging/setLevel"),
 ];
 
-/// Whether a fault leaves a request with this method unanswered; `opens` says whether it opens the connection.
-pub(in crate::reference) fn is_unanswered(method: &str, opens: bool, is_active: impl Fn(Fault) -> bool) -> bool {
+/// The tool whose calls go unanswered with [`Fault::ToolUnanswered`].
+const UNANSWERED_TOOL: &str = "annotated";
+
+/// Whether a fault leaves a request with this method unanswered; `opens` says whether it opens the connection, and `tool`
+/// which tool it calls, if it calls one.
+pub(in crate::reference) fn is_unanswered(
+    method: &str,
+    tool: Option<&str>,
+    opens: bool,
+    is_active: impl Fn(Fault) -> bool,
+) -> bool {
     !opens && is_active(Fault::SilentAfterOpening)
+        || tool == Some(UNANSWERED_TOOL) && is_active(Fault::ToolUnanswered)
         || UNANSWERED.iter().any(|(fault, of)| *of == method && is_active(*fault))
 }

@@ -37,6 +37,9 @@ fn listed<'a>(for_each: &ForEach, inventory: &'a Inventory) -> Option<Vec<Item<'
 /// How many items a case is repeated for at most.
 const MAX_ITEMS: usize = 40;
 
+/// How many tools that did not answer are called again at most.
+const MAX_UNANSWERED_TOOLS: usize = 3;
+
 /// The tools that a case's placeholders can be bound to.
 fn tools<'a>(
     case: &'a Case,
@@ -52,7 +55,14 @@ fn tools<'a>(
     }
     let mut why = MissingValue("no tool that may be called was served".to_owned());
     let mut found: Vec<BoundTool<'a>> = Vec::new();
-    let wanted = if body.for_each.is_some() { MAX_ITEMS } else { 1 };
+    // Silence takes long. A case about it is carried out for few tools, or for one of which it is known that it answers.
+    let unanswered: Vec<&Tool> =
+        inventory.tools.iter().filter(|tool| case.needs.unanswered_tool && tool.is_unanswered()).collect();
+    let wanted = match case.needs.unanswered_tool {
+        true => unanswered.len().clamp(1, MAX_UNANSWERED_TOOLS),
+        false if body.for_each.is_some() => MAX_ITEMS,
+        false => 1,
+    };
     let hinted = hinted(case, inventory, session);
     // A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of
     // the client is better for a case that is not about such requests. Another process may not know the values of
@@ -65,9 +75,9 @@ fn tools<'a>(
     let all = body.for_each.is_some() || client_request.is_some();
     let all = all || case.needs.unanswered_tool;
     let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
-    let unserved =
-        unserved.chain(inventory.tools.iter().filter(|tool| case.needs.unanswered_tool && tool.is_unanswered()));
-    for bound in hinted.into_iter().chain(plain.into_iter().chain(requesting).chain(unserved).map(BoundTool::plain)) {
+    let unanswered = unanswered.into_iter().map(BoundTool::plain);
+    let others = plain.into_iter().chain(requesting).chain(unserved).map(BoundTool::plain);
+    for bound in unanswered.chain(hinted).chain(others) {
         if found.len() >= wanted {
             break;
         }

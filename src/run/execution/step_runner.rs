@@ -50,6 +50,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     session: &'r mut Session,
     bindings: &'r mut Bindings<'b>,
     plan: &'r Plan,
+    /// How long a response is waited for.
+    timeout: Duration,
     /// Requests that were pipelined, each with its position, its id and its kind.
     pipelined: Vec<(usize, Id, RequestKind)>,
     /// Messages to which there may be no response, each with its position and, if it has one, its id.
@@ -82,12 +84,14 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         session: &'r mut Session,
         bindings: &'r mut Bindings<'b>,
         plan: &'r Plan,
+        timeout: Duration,
     ) -> Self {
         Self {
             body,
             session,
             bindings,
             plan,
+            timeout,
             pipelined: Vec::new(),
             unsure: Vec::new(),
             answered_after: false,
@@ -170,12 +174,12 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.note_unsure(&step.action, [(from, id)]);
             }
             Action::Paginate { method, .. } => {
-                let timeout = self.plan.timeout;
+                let timeout = self.timeout;
                 read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
                 self.answered_after = true;
             }
             Action::Http { call, meta, save, .. } => {
-                let limit = self.session.response_timeout(self.plan.timeout);
+                let limit = self.session.response_timeout(self.timeout);
                 let meta = meta_value(meta);
                 let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
                 self.save(save, &exchange);
@@ -205,7 +209,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             Some(method) => message.get("id").is_some() && responses.contains_key(method),
             None => self.unsure.iter().any(|(_, id)| id.is_some() && id.as_ref() == message.get("id")),
         };
-        let limit = self.session.response_timeout(self.plan.timeout);
+        let limit = self.session.response_timeout(self.timeout);
         let connection = &self.session.connection;
         connection
             .wait(0, limit, |entries| {
@@ -259,7 +263,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             self.heard_at = Instant::now();
         } else {
             let sent = Instant::now();
-            let waited = self.session.wait_for_response_of_kind(&kind, from, &id, self.plan.timeout).await;
+            let waited = self.session.wait_for_response_of_kind(&kind, from, &id, self.timeout).await;
             if let WaitOutcome::Ready(response) = waited {
                 self.answered_after = true;
                 self.heard_at = Instant::now();
@@ -312,7 +316,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             self.session.send(&request, Some(step_id)).await;
             sent += 1;
             let id = request.get("id").cloned().unwrap_or(Value::Null);
-            let limit = self.session.response_timeout(self.plan.timeout);
+            let limit = self.session.response_timeout(self.timeout);
             let waited = self.session.wait_for_response(from, &id, limit).await;
             let WaitOutcome::Ready(response) = &waited else { return Ok(waited) };
             if poll.until.fits(response) || response.get("result").is_none() {
@@ -344,7 +348,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             let request = self.session.complete(&again, true, meta.as_ref());
             let from = self.session.connection.len();
             self.session.send(&request, None).await;
-            let limit = self.session.response_timeout(self.plan.timeout);
+            let limit = self.session.response_timeout(self.timeout);
             let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
                 return Ok(None);
             };
@@ -380,7 +384,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         for (from, id, kind) in self.pipelined {
             let began = Instant::now();
             let already = since.elapsed();
-            let timeout = self.plan.timeout;
+            let timeout = self.timeout;
             let waited = self.session.wait_on_for_response_of_kind(&kind, from, &id, timeout, already).await;
             if matches!(waited, WaitOutcome::Ready(_)) && began.elapsed() >= SETTLE {
                 since = Instant::now();

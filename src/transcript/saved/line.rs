@@ -68,6 +68,8 @@ pub(super) enum SavedEvent {
     Stderr { text: String },
     /// The client gave up waiting.
     TimedOut { waited_ms: f64 },
+    /// The client gave up on the server, which left valid requests unanswered.
+    Abandoned,
     /// The server closed its output.
     Closed,
     /// The process ended.

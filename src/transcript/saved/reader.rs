@@ -224,6 +224,7 @@ impl ConnectionReader {
             }
             SavedEvent::Stderr { text } => Event::Stderr(text),
             SavedEvent::TimedOut { waited_ms } => Event::TimedOut { waited: duration(waited_ms)? },
+            SavedEvent::Abandoned => Event::Abandoned,
             SavedEvent::Closed => Event::Closed,
             SavedEvent::Exited { status } => Event::Exited { status },
             SavedEvent::Overflow => Event::Overflow,

@@ -108,6 +108,7 @@ impl ConnectionWriter {
         Some(match event {
             Event::Stderr(text) => SavedEvent::Stderr { text: (self.mask)(text) },
             Event::TimedOut { waited } => SavedEvent::TimedOut { waited_ms: milliseconds(*waited) },
+            Event::Abandoned => SavedEvent::Abandoned,
             Event::Closed => SavedEvent::Closed,
             Event::Exited { status } => SavedEvent::Exited { status: status.clone() },
             Event::Overflow => SavedEvent::Overflow,
