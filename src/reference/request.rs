@@ -177,6 +177,8 @@ impl Connection<'_> {
             Output::Bytes(serialization::nested(id))
         } else if self.state.is_enabled(Fault::DiesOnCall) && request.method == "tools/call"
             || self.state.is_enabled(Fault::LongToolNameCrash) && has_long_tool_name(request)
+            || self.state.is_enabled(Fault::ReadIncompleteExits) && lacks(request, "resources/read", "uri")
+            || self.state.is_enabled(Fault::PromptIncompleteExits) && lacks(request, "prompts/get", "name")
         {
             self.closed = true;
             return true;
@@ -186,6 +188,11 @@ impl Connection<'_> {
         self.state.output.push(output);
         true
     }
+}
+
+/// Whether a request with a method lacks a member of its params.
+fn lacks(request: &Request, method: &str, member: &str) -> bool {
+    request.method == method && request.params.as_ref().and_then(|params| params.get(member)).is_none()
 }
 
 fn has_long_tool_name(request: &Request) -> bool {

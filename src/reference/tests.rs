@@ -177,6 +177,8 @@ impl Script {
             self.ask("logging/setLevel", json!({"level": "verbose"}));
         }
         self.ask("resources/read", json!({"uri": 5}));
+        self.ask("resources/read", json!({}));
+        self.ask("prompts/get", json!({}));
         let cancelled = json!({"requestId": self.next_id});
         self.line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
         self.ask("tools/list", json!({}));
@@ -382,6 +384,8 @@ fn faults_together_do_not_bring_the_server_down() {
         "long-tool-name-crash",
         "completion-crash",
         "read-crash",
+        "read-incomplete-exits",
+        "prompt-incomplete-exits",
         "late-cancel-crash",
         "surrogate-escape-exits",
         "deep-input-exits",

@@ -44,7 +44,11 @@ const TOOLS: &[ToolSpec] = &[
         since: V2024_10_07,
         until: V2026_07_28,
         input: || closed_object(&json!({"a": {"type": "number"}, "b": {"type": "number"}}), &["a", "b"]),
-        output: Some(|| closed_object(&json!({"sum": {"type": "number"}}), &["sum"])),
+        output: Some(|| {
+            let mut schema = closed_object(&json!({"sum": {"$ref": "#/$defs/sum"}}), &["sum"]);
+            schema["$defs"] = json!({"sum": {"type": "number"}});
+            schema
+        }),
     },
     ToolSpec {
         name: "weather",

@@ -174,7 +174,8 @@ pub struct HttpEnd {
     pub events: Vec<SseEventSummary>,
     /// The number of comment lines in a stream.
     pub comments: usize,
-    /// How a stream is malformed: `message-without-data`, `data-not-json` or `unfinished-event`.
+    /// How a stream is malformed: `message-without-data`, `data-not-json`, `data-not-a-message` or
+    /// `unfinished-event`.
     pub defects: Vec<&'static str>,
     /// Why the response was not read to its end, or did not arrive at all.
     pub failure: Option<String>,

@@ -4,6 +4,8 @@
 //! Limits how much is kept, and masks secrets in event fields. The reader of the response decides whether data is a
 //! message.
 
+use serde_json::Value;
+
 use super::endpoint::HttpEndpoint;
 use crate::transcript::{HttpEnd, SseEventSummary};
 use crate::wire::{SseDecoder, SseEvent};
@@ -44,9 +46,24 @@ pub(super) fn note_defects(end: &mut HttpEnd, decoder: &SseDecoder) {
     let defects = [
         ("message-without-data", decoder.has_bare_message()),
         ("data-not-json", end.events.iter().any(|event| event.data == "other" && is_message(event))),
+        (
+            "data-not-a-message",
+            end.events.iter().any(|event| is_message(event) && event.message.as_ref().is_some_and(is_foreign)),
+        ),
         ("unfinished-event", is_ended && decoder.has_unfinished_data()),
     ];
     end.defects = defects.into_iter().filter_map(|(name, is_present)| is_present.then_some(name)).collect();
+}
+
+/// Whether JSON has nothing of a JSON-RPC message, or of a batch of them.
+fn is_foreign(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            !["jsonrpc", "id", "method", "result", "error"].iter().any(|name| members.contains_key(*name))
+        }
+        Value::Array(items) => items.iter().any(is_foreign),
+        _ => true,
+    }
 }
 
 /// The beginning of event data that is not a message.

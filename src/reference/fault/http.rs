@@ -77,6 +77,7 @@ faults! {
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
     StreamUnfinished, "http-stream-unfinished", STREAMABLE, "ends the streams of calls within an event";
     StreamWithoutData, "http-stream-without-data", STREAMABLE, "writes progress into streams without data fields";
+    StreamHeartbeat, "http-stream-heartbeat", STREAMABLE, "sends {\"type\":\"heartbeat\"} on the streams of calls";
     StreamCutData, "http-stream-cut-data", STREAMABLE, "cuts the data of progress events in half";
     ListStreamWithoutResponse, "http-list-stream-without-response", SESSIONS_WITHOUT_TASKS, "answers resources/templates/list with a stream without the response";
     StreamWithoutResponse, "http-stream-without-response", SESSIONS, "ends streams without a response if the progressToken is a number";

@@ -10,6 +10,7 @@ macro_rules! primitive_faults {
             ResourcesListRejected, "resources-list-rejected", FROM_2024_11_05, "declares resources but answers resources/list with -32603";
             ResourcesListUnanswered, "resources-list-unanswered", FROM_2024_11_05, "never answers resources/list";
             TemplatesUnanswered, "templates-unanswered", FROM_2024_11_05, "never answers resources/templates/list";
+            ReadIncompleteExits, "read-incomplete-exits", FROM_2024_11_05, "exits on resources/read without a URI";
             ReadsUnanswered, "reads-unanswered", FROM_2024_11_05, "never answers resources/read";
             SubscribeUnanswered, "subscribe-unanswered", RESOURCE_SUBSCRIPTIONS, "never answers resources/subscribe";
             ResourceWithoutName, "resource-without-name", FROM_2024_11_05, "lists a resource without a name";
@@ -42,6 +43,7 @@ macro_rules! primitive_faults {
             PromptsUndeclared, "prompts-undeclared", FROM_2024_11_05, "serves prompts without declaring the capability";
             PromptsListRejected, "prompts-list-rejected", FROM_2024_11_05, "declares prompts but answers prompts/list with -32603";
             PromptsListUnanswered, "prompts-list-unanswered", FROM_2024_11_05, "never answers prompts/list";
+            PromptIncompleteExits, "prompt-incomplete-exits", FROM_2024_11_05, "exits on prompts/get without a name";
             PromptsUnanswered, "prompts-unanswered", FROM_2024_11_05, "never answers prompts/get";
             PromptWithoutName, "prompt-without-name", FROM_2024_11_05, "lists a prompt without a name";
             PromptNameTwice, "prompt-name-twice", FROM_2024_11_05, "lists two prompts with the same name";

@@ -55,6 +55,9 @@ macro_rules! tool_faults {
             InputSchemaRemoteRef, "input-schema-remote-ref", MODERN, "lists a tool whose inputSchema refers to the network";
             OutputSchemaArrayRoot, "output-schema-array-root", STRUCTURED_OBJECTS, "lists a tool whose outputSchema has the type array";
             OutputSchemaInvalid, "output-schema-invalid", FROM_2025_11_25, "lists a tool whose outputSchema is not a valid JSON Schema";
+            OutputSchemaPatternInvalid, "output-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose outputSchema has an invalid pattern";
+            OutputSchemaRefDangling, "output-schema-ref-dangling", FROM_2025_11_25, "lists a tool whose outputSchema refers to a missing definition";
+            OutputSchemaRemoteRef, "output-schema-remote-ref", MODERN, "lists a tool whose outputSchema refers to a network address";
             OutputSchemaTrue, "output-schema-true", MODERN, "lists a tool whose outputSchema is true";
             AnnotationsStringHint, "annotations-string-hint", FROM_2025_03_26, "lists a tool whose readOnlyHint is the string \"true\"";
             AnnotationsTitleNumber, "annotations-title-number", FROM_2025_03_26, "lists a tool whose annotation title is a number";

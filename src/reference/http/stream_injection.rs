@@ -8,7 +8,7 @@ use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
     Broadcast, ChangesOnStream, DisconnectCancels, EventIdsRepeat, ForeignProgress, ListStreamWithoutResponse,
     ListenAsJson, Polls, PollsWithoutRetry, ProgressOnGet, ResponseOnGet, SseEventNamed, StreamCutData,
-    StreamEndsEarly, StreamUnfinished, StreamWithoutData, StreamWithoutResponse, TasksGetStream,
+    StreamEndsEarly, StreamHeartbeat, StreamUnfinished, StreamWithoutData, StreamWithoutResponse, TasksGetStream,
 };
 
 /// The id of an event.
@@ -102,6 +102,9 @@ pub(super) fn distribute(
     if has(faults, ForeignProgress) {
         let params = json!({ "progressToken": "elsewhere", "progress": 1 });
         own.insert(before, line(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })));
+    }
+    if has(faults, StreamHeartbeat) {
+        own.insert(before, line(&json!({ "type": "heartbeat" })));
     }
     if stateless && has(faults, ChangesOnStream) {
         own.insert(before, line(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })));

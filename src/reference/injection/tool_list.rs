@@ -11,9 +11,9 @@ use crate::reference::fault::Fault::{
     InputSchemaMissing, InputSchemaPatternInvalid, InputSchemaRefDangling, InputSchemaRemoteRef,
     InputSchemaRequiredString, InputSchemaTypeList, MarkupExample, MarkupInDescription, MetaArray, MetaKeyBad,
     MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked, OutputSchemaArrayRoot,
-    OutputSchemaInvalid, OutputSchemaTrue, ResultTypeMissing, ResultTypeUnknown, TaskSupportUnknown,
-    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject,
-    TtlNegative,
+    OutputSchemaInvalid, OutputSchemaPatternInvalid, OutputSchemaRefDangling, OutputSchemaRemoteRef, OutputSchemaTrue,
+    ResultTypeMissing, ResultTypeUnknown, TaskSupportUnknown, TerminalEscapeInDescription, TitleNumber, ToolMetaString,
+    ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject, TtlNegative,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
@@ -135,6 +135,12 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(InputSchemaRemoteRef, Set(PROPERTIES, remote_ref)),
     Injection(OutputSchemaArrayRoot, Set("outputSchema", || json!({"type": "array"}))),
     Injection(OutputSchemaInvalid, Set("outputSchema", output_schema)),
+    Injection(
+        OutputSchemaPatternInvalid,
+        Set("outputSchema", || output_with(&json!({"type": "string", "pattern": "^(a"}))),
+    ),
+    Injection(OutputSchemaRefDangling, Set("outputSchema", || output_with(&json!({"$ref": "#/$defs/missing"})))),
+    Injection(OutputSchemaRemoteRef, Set("outputSchema", || output_with(&remote_ref()["x"]))),
     Injection(OutputSchemaTrue, Set("outputSchema", || json!(true))),
     Injection(AnnotationsStringHint, Set("annotations/readOnlyHint", || json!("true"))),
     Injection(AnnotationsTitleNumber, Set("annotations/title", || json!(7))),
@@ -170,6 +176,11 @@ fn use_prefix_items(tool: &mut Object) {
 
 fn draft4() -> Value {
     json!({"x": {"type": "number", "minimum": 0, "exclusiveMinimum": true}})
+}
+
+/// An output schema with one property.
+fn output_with(property: &Value) -> Value {
+    json!({"type": "object", "properties": {"x": property}})
 }
 
 fn remote_ref() -> Value {

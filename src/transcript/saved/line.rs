@@ -204,7 +204,7 @@ struct SavedSummary {
 /// The kinds of event data, where a server listens, and the defects of streams, by name.
 const DATA_KINDS: [&str; 4] = ["none", "empty", "message", "other"];
 const LISTENERS: [&str; 2] = ["loopback", "every-address"];
-const DEFECTS: [&str; 3] = ["message-without-data", "data-not-json", "unfinished-event"];
+const DEFECTS: [&str; 4] = ["message-without-data", "data-not-json", "data-not-a-message", "unfinished-event"];
 
 fn known(names: &[&'static str], name: &str) -> Result<&'static str, String> {
     let found = names.iter().find(|known| **known == name);
