@@ -50,11 +50,21 @@ recorded() {
   local output=$LOGS/$1.txt status=0
   shift
   "$@" 2>&1 | tee "$output" || status=${PIPESTATUS[0]}
-  # The suite writes its own failures. Those of unit tests and of documentation stand behind this line.
-  if ((status != 0)); then
-    sed -n '/^failures:$/,/^test result: /p' "$output" | grep -vE '^(failures:|)$' >>"$LOGS/failed-unit.txt" || true
-  fi
+  # The suite writes its own failures. Unit tests and documentation tests that fail print "---- NAME stdout ----".
+  ((status == 0)) || awk '
+    /^---- .* stdout ----$/ { on = 1; sub(/^---- /, "failed: "); sub(/ stdout ----$/, ""); print; next }
+    /^(failures:|test result: .*|---- .*)$/ { on = 0 }
+    on && NF
+  ' "$output" >>"$LOGS/failed.txt"
   return "$status"
+}
+
+# show_failures
+# The failures in few lines: each with its name, and as much of its message as there is room for.
+show_failures() {
+  local count
+  count=$(grep -c '^failed' "$LOGS/failed.txt") || return 0
+  awk -v lines="$((32 / count > 2 ? 32 / count : 2))" '/^failed/ { n = 0 } NF && n++ < lines' "$LOGS/failed.txt" | tail -n 36
 }
 
 find_rust() {
@@ -92,10 +102,8 @@ finish() {
   if ((status == 0)); then
     printf '==> all stages passed (%d s)\n' "$((SECONDS - BEGAN))"
   else
-    # Failures of the suite are in failed.txt already.
-    [[ ! -s $LOGS/failed-unit.txt ]] || cat "$LOGS/failed-unit.txt" >>"$LOGS/failed.txt"
+    show_failures
     printf '==> FAILED after %d s, load %s; all messages: %s\n' "$((SECONDS - BEGAN))" "$(load)" "$LOGS/failed.txt"
-    tail -n 32 "$LOGS/failed.txt"
   fi
   exit "$status"
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::failure_counters::FailureCounters;
 use super::settings::CampaignSettings;
 
-/// The time limit of shrinking per revision, in addition to the time for fuzzing.
+/// The usual time limit of shrinking per revision, in addition to the time for fuzzing.
 const SHRINKING_TIME: Duration = Duration::from_secs(45);
 /// A tool's default time per call, and per call for a mutant of its schema.
 const TIME_PER_CALL: Duration = Duration::from_millis(15);
@@ -66,8 +66,9 @@ pub(super) struct Limits {
     /// How long it waited for the cases to finish.
     waited: Duration,
     slice: TimeSlice,
-    /// The time spent on shrinking.
+    /// The time spent on shrinking, and its limit.
     shrinking: Duration,
+    max_shrinking: Duration,
     counters: FailureCounters,
     stop_reason: Option<String>,
 }
@@ -101,6 +102,7 @@ impl Limits {
             waited: Duration::ZERO,
             slice: TimeSlice { began: now, share: Duration::ZERO, excluded: Duration::ZERO },
             shrinking: Duration::ZERO,
+            max_shrinking: settings.extended(SHRINKING_TIME),
             counters: FailureCounters::default(),
             stop_reason: None,
         }
@@ -189,7 +191,7 @@ impl Limits {
 
     /// Whether there is time to shrink another failure.
     pub(super) fn may_shrink(&self, now: Instant) -> bool {
-        self.shrinking < SHRINKING_TIME && now < self.last_deadline()
+        self.shrinking < self.max_shrinking && now < self.last_deadline()
     }
 
     /// The failed calls.
@@ -415,6 +417,18 @@ mod tests {
         let (limits, began) = limits(&plan);
         assert_eq!(limits.share(began, 5, TimeNeed { latency: seconds(5), ..NEED }), seconds(20));
         assert_eq!(limits.share(began, 5, TimeNeed { latency: Duration::from_millis(10), ..NEED }), seconds(3));
+    }
+
+    #[test]
+    fn more_time_for_the_whole_is_more_time_to_shrink() {
+        for (time, limit) in [(None, 45), (Some(10), 45), (Some(60), 45), (Some(600), 450), (Some(86_400), 4_500)] {
+            let plan = plan(200, time.map(seconds), None);
+            let (mut limits, began) = limits(&plan);
+            limits.add_shrinking(seconds(limit - 1));
+            assert!(limits.may_shrink(began), "{time:?}");
+            limits.add_shrinking(seconds(1));
+            assert!(!limits.may_shrink(began), "{time:?}");
+        }
     }
 
     #[test]

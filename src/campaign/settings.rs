@@ -55,6 +55,15 @@ impl CampaignSettings<'_> {
         self.plan.time.unwrap_or(usual)
     }
 
+    /// A limit of time for a part of the campaign: longer than usual by as much as the time limit that the user set for
+    /// the whole is longer than the default. So with enough time only counts decide, not the speed of the machine.
+    pub(super) fn extended(&self, usual: Duration) -> Duration {
+        /// The maximum factor.
+        const MAX_FACTOR: f64 = 100.0;
+        let factor = self.plan.time.map_or(1.0, |time| time.as_secs_f64() / DEFAULT_TIME.as_secs_f64());
+        usual.mul_f64(factor.clamp(1.0, MAX_FACTOR))
+    }
+
     /// Whether new sequences of calls are made. A shard has only some of the tools that belong together.
     pub(crate) fn makes_sequences(&self) -> bool {
         self.plan.sequences && self.plan.shard.is_none() && self.plan.replay.is_none()

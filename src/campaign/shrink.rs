@@ -15,7 +15,7 @@ use super::fuzz_call::FuzzCall;
 use super::reproduction::{Observation, Reproducer, may_show_late};
 use super::saved_failure;
 use super::settings::CampaignSettings;
-use super::shrink_budget::ShrinkBudget;
+use super::shrink_budget::{MAX_SHRINK_TIME, ShrinkBudget};
 use super::vary;
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Call, Validity};
@@ -64,7 +64,11 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         effort: Effort,
     ) -> Self {
         let (startup, now) = (caller.process.startup(), Instant::now());
-        let budget = if effort.is_brief { ShrinkBudget::brief(now) } else { ShrinkBudget::new(now, startup) };
+        let budget = if effort.is_brief {
+            ShrinkBudget::brief(now)
+        } else {
+            ShrinkBudget::new(now, settings.extended(MAX_SHRINK_TIME), startup)
+        };
         let reproducer = Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation };
         Self { reproducer, suspicion, call_plan, settings, environment, effort, budget, startup, parts: Vec::new() }
     }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// The maximum number of attempts per failure.
 const MAX_ATTEMPTS: usize = 3_000;
-/// The time limit per failure.
-const MAX_SHRINK_TIME: Duration = Duration::from_secs(12);
+/// The usual time limit per failure.
+pub(super) const MAX_SHRINK_TIME: Duration = Duration::from_secs(12);
 /// The same limits if another tool fails in the same way, as the root cause is likely the same.
 const MAX_BRIEF_ATTEMPTS: usize = 32;
 const BRIEF_SHRINK_TIME: Duration = Duration::from_millis(300);
@@ -19,9 +19,9 @@ pub(super) struct ShrinkBudget {
 }
 
 impl ShrinkBudget {
-    /// The budget on a server that takes `startup` to start.
-    pub(super) fn new(now: Instant, startup: Duration) -> Self {
-        let time = MAX_SHRINK_TIME.max(startup * 20).min(MAX_SHRINK_TIME * 3);
+    /// The budget on a server that takes `startup` to start. `time` is the limit if it starts quickly.
+    pub(super) fn new(now: Instant, time: Duration, startup: Duration) -> Self {
+        let time = time.max(startup * 20).min(time * 3);
         Self { until: now + time, most: MAX_ATTEMPTS, attempts: 0 }
     }
 
@@ -67,7 +67,7 @@ mod tests {
     fn a_server_that_starts_slowly_gets_more_time() {
         let (began, seconds) = (Instant::now(), Duration::from_secs);
         for (startup, limit) in [(0, 12), (1, 20), (10, 36)] {
-            let budget = ShrinkBudget::new(began, seconds(startup));
+            let budget = ShrinkBudget::new(began, MAX_SHRINK_TIME, seconds(startup));
             assert!(!budget.is_spent(began + seconds(limit - 1)) && budget.is_spent(began + seconds(limit)));
         }
     }

@@ -22,7 +22,7 @@ use crate::verdict::Verdict;
 const MAX_OTHER_TOOLS: usize = 4;
 /// How many calls are compared.
 const MAX_SWAP_CANDIDATES: usize = 40;
-/// The time limit for choosing them.
+/// The usual time limit for choosing them.
 const MAX_PICKING_TIME: Duration = Duration::from_millis(400);
 /// How often the calls are made concurrently.
 const ATTEMPTS: usize = 3;
@@ -64,7 +64,7 @@ pub(super) async fn find_swapped_responses(
     tool: usize,
     candidates: Vec<FuzzCall>,
 ) -> Result<Option<Failure>, String> {
-    let picked = pick_distinct(caller, candidates).await?;
+    let picked = pick_distinct(caller, candidates, settings.extended(MAX_PICKING_TIME)).await?;
     // Swaps are visible only if results differ, and usually there are none.
     if picked.iter().all(|(_, result)| *result == picked[0].1) || call_concurrently(caller, &picked).await?.is_none() {
         return Ok(None);
@@ -104,12 +104,16 @@ fn swap_failure(
     }
 }
 
-/// The calls that succeed, each once, with their results.
-async fn pick_distinct(caller: &mut Caller<'_>, candidates: Vec<FuzzCall>) -> Result<Vec<KnownResult>, String> {
+/// The calls that succeed, each once, with their results, and within this time.
+async fn pick_distinct(
+    caller: &mut Caller<'_>,
+    candidates: Vec<FuzzCall>,
+    limit: Duration,
+) -> Result<Vec<KnownResult>, String> {
     let mut picked: Vec<KnownResult> = Vec::new();
     let began = Instant::now();
     for fuzz_call in candidates {
-        if began.elapsed() > MAX_PICKING_TIME {
+        if began.elapsed() > limit {
             break;
         }
         let exchange = caller.call(&fuzz_call).await?;

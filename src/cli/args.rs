@@ -258,8 +258,8 @@ pub(super) struct FuzzArgs {
     )]
     pub(super) fuzz: FuzzCalls,
 
-    /// Time limit of fuzzing per revision, divided among the tools [default: 60s, or as much per 200 calls of a tool
-    /// if their number is given; at most 15ms per call].
+    /// Time limit of fuzzing per revision, divided among the tools; with more, each failure has more time to be
+    /// shrunk [default: 60s, or as much per 200 calls of a tool if their number is given; at most 15ms per call].
     #[arg(long, value_name = "DUR", value_parser = duration)]
     pub(super) fuzz_time: Option<DurationValue>,
 

@@ -132,11 +132,6 @@ pub(crate) struct Fuzzed {
     duration: Duration,
 }
 
-/// Fuzzes the built-in server with default settings.
-fn fuzz(fault: Option<EvaluationFault>, seed: u64, folder: &Path) -> Result<Fuzzed, String> {
-    fuzz_in(&["--revision", "2025-11-25"], fault, seed, folder)
-}
-
 /// Fuzzes the built-in server with these settings.
 pub(crate) fn fuzz_in(
     settings: &[&str],
@@ -229,8 +224,18 @@ fn outcome(fault: EvaluationFault, fuzzed: &Fuzzed) -> Outcome {
 /// The number of servers that are fuzzed concurrently; most of the time is spent on waiting for hangs.
 const WORKERS: usize = 4;
 
+/// The default settings.
+const USUAL_FUZZING: [&str; 2] = ["--revision", "2025-11-25"];
+
+/// The same with so much time that it ends with the last call, not with the time.
+const UNHURRIED_FUZZING: [&str; 4] = ["--revision", "2025-11-25", "--fuzz-time", "10m"];
+
 /// The outcome for each fault with each seed.
-fn outcomes(faults: &[EvaluationFault], seeds: &[u64]) -> Result<BTreeMap<(EvaluationFault, u64), Outcome>, String> {
+fn outcomes(
+    settings: &[&str],
+    faults: &[EvaluationFault],
+    seeds: &[u64],
+) -> Result<BTreeMap<(EvaluationFault, u64), Outcome>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let work: Vec<(EvaluationFault, u64)> =
         seeds.iter().flat_map(|seed| faults.iter().map(move |fault| (*fault, *seed))).collect();
@@ -241,7 +246,7 @@ fn outcomes(faults: &[EvaluationFault], seeds: &[u64]) -> Result<BTreeMap<(Evalu
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some((fault, seed)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    match fuzz(Some(*fault), *seed, folder.path()) {
+                    match fuzz_in(settings, Some(*fault), *seed, folder.path()) {
                         Ok(fuzzed) => {
                             let outcome = outcome(*fault, &fuzzed);
                             print_line(&format!(
@@ -270,7 +275,7 @@ fn print_line(line: &str) {
 
 fn the_fuzzer_finds_a_sample() -> Result<(), String> {
     let faults: Vec<EvaluationFault> = faults::all().filter(|fault| SAMPLE.contains(&fault.name())).collect();
-    let outcomes = outcomes(&faults, &[1])?;
+    let outcomes = outcomes(&UNHURRIED_FUZZING, &faults, &[1])?;
     let wrong: Vec<String> = outcomes
         .iter()
         .filter(|(_, outcome)| **outcome != Outcome::Minimal)
@@ -296,7 +301,7 @@ fn evaluation() -> Result<(), String> {
     let mut wrong = Vec::new();
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     for seed in &seeds {
-        let fuzzed = fuzz(None, *seed, folder.path())?;
+        let fuzzed = fuzz_in(&USUAL_FUZZING, None, *seed, folder.path())?;
         for (case, finding) in fuzzed.findings {
             wrong.push(format!(
                 "seed {seed}: {case} on the conforming server: {} {}",
@@ -304,7 +309,7 @@ fn evaluation() -> Result<(), String> {
             ));
         }
     }
-    let outcomes = outcomes(&faults, &seeds)?;
+    let outcomes = outcomes(&USUAL_FUZZING, &faults, &seeds)?;
     let heads: Vec<String> = seeds.iter().map(|seed| format!("{seed:>3}")).collect();
     print_line(&format!("{:<32} {}", "", heads.concat()));
     for fault in &faults {

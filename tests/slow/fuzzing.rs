@@ -162,7 +162,7 @@ fn the_same_seed_makes_the_same_calls() -> Result<(), String> {
         let folder = folder()?;
         let tee = r#"tee "$1/$$.lines" | exec "$0" serve"#;
         let path = folder.path().to_string_lossy().into_owned();
-        let options = ["--seed", "5", "--fuzz", "120", "--fuzz-time", "5m", "--tool", "add", "--tool", "weather"];
+        let options = ["--seed", "5", "--fuzz", "120", "--fuzz-time", "10m", "--tool", "add", "--tool", "weather"];
         let options = [&FUZZ[..], &options[..], &["--regressions", "none"]].concat();
         Run::start(folder.path(), &options, &["sh", "-c", tee, PROGRAM, &path])?;
         // Repeated calls, which depend on the load of the machine, do not count.
@@ -210,7 +210,7 @@ fn fuzzing_does_not_affect_other_cases() -> Result<(), String> {
 fn a_crash_is_found_shrunk_saved_and_replayed() -> Result<(), String> {
     let folder = folder()?;
     // Each crash costs a start of the server, so that the usual time does not suffice on a busy machine.
-    let options = [&FUZZ[..], &["--tool", "echo", "--fuzz-time", "60s"]].concat();
+    let options = [&FUZZ[..], &["--tool", "echo", "--fuzz-time", "10m"]].concat();
     let run = Run::start(folder.path(), &options, &filtered(CRASH_FILTER))?;
     if run.code != Some(1) {
         return Err(format!("exit code {:?}", run.code));
@@ -496,7 +496,7 @@ fn the_same_calls_are_made_on_several_processes() -> Result<(), String> {
         for jobs in ["1", "4"] {
             let folder = folder()?;
             let path = folder.path().to_string_lossy().into_owned();
-            let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "5m", "--tool", "add", "--tool", "count"];
+            let options = ["--jobs", jobs, "--fuzz", "1000", "--fuzz-time", "10m", "--tool", "add", "--tool", "count"];
             let options = [&FUZZ[..], &options[..], &["--tool", "echo", "--regressions", "none"]].concat();
             Run::start(folder.path(), &options, &["sh", "-c", SLOW_FILTER, PROGRAM, &path])?;
             all.push(calls_in(folder.path(), &["add", "count", "echo"])?);
@@ -533,7 +533,7 @@ fn input_that_breaks_handlers_is_tried() -> Result<(), String> {
     for (tool, pattern) in ROWS {
         let folder = folder()?;
         let filter = format!("perl -ne 'BEGIN {{ $| = 1 }} exit 1 if m/{pattern}/; print' | exec \"$0\" serve");
-        let options = [&FUZZ[..], &["--tool", tool, "--fuzz-time", "60s"]].concat();
+        let options = [&FUZZ[..], &["--tool", tool, "--fuzz-time", "10m"]].concat();
         let run = Run::start(folder.path(), &options, &filtered(&filter))?;
         let kinds: Vec<Option<CallKind>> =
             run.findings("fuzz/crash").iter().map(|found| Some(found.counterexample.as_ref()?.kind)).collect();

@@ -112,7 +112,7 @@ fn a_sample_of_evaluation_faults_is_found() -> Result<(), String> {
                     let outcome = faults::find(name).and_then(|fault| {
                         let family = format!("{}*", fault.tool().split('_').next().unwrap_or_default());
                         let options = [
-                            &["--revision", revision, "--seed", "1", "--fuzz-time", "90s"][..],
+                            &["--revision", revision, "--seed", "1", "--fuzz-time", "10m"][..],
                             &["--tool", &family, "--tool", "echo"],
                         ];
                         let run = Run::fuzz(&options.concat(), "/mcp", &["--fault", name])?;
