@@ -16,10 +16,10 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 pub(crate) use self::entry::SseEventSummary;
 pub use self::entry::{Entry, Event, ShutdownStep, StepId};
-pub(crate) use self::entry::{HttpEnd, HttpHead, HttpRequest};
+pub(crate) use self::entry::{HttpEnd, HttpHead, HttpRequest, SetAside};
 #[cfg(feature = "http")]
 pub(crate) use self::http::exchange_to_json;
-pub(crate) use self::http::{HttpExchange, without_rate_limited};
+pub(crate) use self::http::{HttpExchange, sessions_in, without_repeated};
 #[cfg(feature = "http")]
 pub(crate) use self::message_summary::summarize;
 pub(crate) use self::saved::SavedConnection;

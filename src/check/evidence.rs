@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::text::{first_bytes, last_bytes};
-use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SetAside};
 use crate::verdict::{Direction, Evidence, MessageSummary};
 use crate::wire::MessageKind;
 
@@ -96,6 +96,14 @@ fn http_end(end: &HttpEnd) -> String {
     };
     if !end.events.is_empty() {
         let _infallible = write!(text, ", {} events", end.events.len());
+    }
+    match end.set_aside {
+        Some(SetAside::SessionEnded) => {
+            text.push_str("; the session had ended, so the request is repeated in a new one")
+        }
+        Some(SetAside::SessionRenewal) => text.push_str("; the client opened a new session"),
+        Some(SetAside::ConnectionClosed) => text.push_str("; the request is repeated on a new connection"),
+        None => {}
     }
     if !end.text.is_empty() {
         let _infallible = write!(text, "\n{}", end.text);

@@ -302,6 +302,12 @@ impl Connection {
         self.record.limited()
     }
 
+    /// The number of HTTP sessions that the server ended, each of which the client replaced by a new one.
+    #[must_use]
+    pub(crate) fn ended_sessions(&self) -> usize {
+        self.record.renewals()
+    }
+
     /// Whether the server was disconnected because it wrote more than is kept.
     #[must_use]
     pub(crate) fn has_overflowed(&self) -> bool {

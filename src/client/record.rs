@@ -118,6 +118,8 @@ pub(super) struct State {
     paused_requests: usize,
     /// How many requests the server rejected because of its rate limit.
     limited: usize,
+    /// The number of sessions that the server ended before the client did.
+    renewals: usize,
     overflowed: bool,
     /// Requests that were sent and not answered yet.
     open: usize,
@@ -267,6 +269,16 @@ impl Record {
     /// Counts a request that the server rejected because of its rate limit.
     pub(super) fn count_rate_limited(&self) {
         self.state().limited += 1;
+    }
+
+    /// Counts a session that the client opened because the server had ended the one before.
+    pub(super) fn count_renewal(&self) {
+        self.state().renewals += 1;
+    }
+
+    /// How many sessions the server ended.
+    pub(super) fn renewals(&self) -> usize {
+        self.state().renewals
     }
 
     /// How many requests the server rejected because of its rate limit.

@@ -325,6 +325,9 @@ pub struct TargetSummary {
     /// Why the revision was not judged completely, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_early: Option<String>,
+    /// What the connections went through that changes no verdict, such as sessions that the server ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The fuzzing statistics, if fuzzing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuzz: Option<FuzzSummary>,

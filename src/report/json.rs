@@ -356,6 +356,8 @@ mod tests {
             pub(super) stderr: Option<String>,
             #[serde(rename = "stopped-early")]
             pub(super) stopped_early: Option<String>,
+            #[serde(default)]
+            pub(super) notes: Vec<String>,
             /// Only the schema checks its members.
             pub(super) fuzz: Option<Value>,
             pub(super) totals: Totals,
@@ -532,6 +534,7 @@ mod tests {
         assert_eq!(summary.capabilities, expected_summary.capabilities);
         assert_eq!(summary.stderr.clone().unwrap_or_default(), expected_summary.stderr);
         assert_eq!(summary.stopped_early, expected_summary.stopped_early);
+        assert_eq!(summary.notes, expected_summary.notes);
         let fuzz = expected_summary.fuzz.as_ref().map(|fuzz| serde_json::to_value(fuzz).expect("JSON"));
         assert_eq!(summary.fuzz, fuzz);
         totals_read_as(&summary.totals, expected_summary.totals);

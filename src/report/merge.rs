@@ -208,6 +208,7 @@ fn join_target_summary(known: &mut TargetSummary, more: TargetSummary) {
     known.launches.extend(more.launches);
     known.stderr.push_str(&more.stderr);
     known.stopped_early = known.stopped_early.take().or(more.stopped_early);
+    known.notes.extend(more.notes);
     known.server_info = known.server_info.take().or(more.server_info);
     known.capabilities = known.capabilities.take().or(more.capabilities);
     known.fuzz = match (known.fuzz.take(), more.fuzz) {

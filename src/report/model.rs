@@ -216,6 +216,7 @@ impl ReportBuilder {
                 launches: Vec::new(),
                 stderr: String::new(),
                 stopped_early: Some("the run was aborted".to_owned()),
+                notes: Vec::new(),
                 fuzz: None,
                 totals,
             });

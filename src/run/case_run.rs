@@ -12,6 +12,9 @@ use crate::session::Session;
 pub(super) const RATE_LIMITED: &str =
     "the server limits the request rate (HTTP status 429 or 503, or an error that says so)";
 
+/// Why a case proves nothing whose steps were made in two sessions.
+pub(super) const SESSION_ENDED: &str = "the server ended the session (HTTP status 404) between the steps of the case";
+
 /// The executions of a case, or its judgement if it did not run.
 pub(super) type CaseRun = Result<Vec<Execution>, Judgement>;
 
@@ -44,10 +47,14 @@ pub(super) async fn carry_out_share(
     }
     let mut new_execution = || target.context.new_execution(&case.id);
     let limited = session.connection.rate_limited_requests();
+    let ended = session.connection.ended_sessions();
     let carried_out = carry_out(case, body, session, inventory, &target.context.plan, share, &mut new_execution).await;
     if session.connection.rate_limited_requests() > limited {
         // Missing responses prove nothing while the server limits the rate.
         return Err(Judgement::error(RATE_LIMITED));
+    }
+    if session.connection.ended_sessions() > ended {
+        return Err(Judgement::error(SESSION_ENDED));
     }
     carried_out.map_err(|MissingValue(reason)| Judgement::skip(reason))
 }

@@ -6,6 +6,7 @@
 //! be true. Passive cases do not see the repetitions; [`super::confirm_passive`] confirms their failures.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::case_run::{RATE_LIMITED, run_case, run_fresh};
+use super::case_run::{RATE_LIMITED, SESSION_ENDED, run_case, run_fresh};
 use super::case_session::{is_unusable, open, open_for_case};
 use super::discovery::discover;
 use crate::case::{Active, Body, Case};
@@ -21,8 +22,11 @@ use crate::check::Judgement;
 use crate::context::{SessionHistory, Target, UnconfirmedResult};
 use crate::verdict::{Confirmation, Finding, Verdict};
 
-/// The maximum number of cases to confirm concurrently. If more fail, chance is not the explanation.
+/// The maximum number of cases to confirm concurrently.
 const MAX_CONCURRENT_CONFIRMATIONS: usize = 16;
+
+/// After how many failures in a row that all occurred again the others are not repeated: chance is not the explanation.
+const MAX_CONFIRMED_IN_A_ROW: usize = 32;
 
 /// How often cases that could not be judged may run again with the same result, before it is that of the server.
 const MAX_FRUITLESS_RUNS: usize = 3;
@@ -38,23 +42,27 @@ const MAX_NAMED_CASES: usize = 3;
 pub(super) async fn confirm_all(target: Target, mut unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
     let mut confirmations = JoinSet::new();
     let fruitless_runs: Arc<Mutex<FruitlessRuns>> = Arc::default();
+    let confirmed_in_a_row = Arc::new(AtomicUsize::new(0));
     while let Some(unconfirmed_result) = unconfirmed.recv().await {
         if confirmations.len() >= MAX_CONCURRENT_CONFIRMATIONS {
-            // Those that have ended make room.
-            while confirmations.try_join_next().is_some() {}
+            confirmations.join_next().await;
         }
+        while confirmations.try_join_next().is_some() {}
         let UnconfirmedResult { case, mut judged, duration, history } = unconfirmed_result;
-        if confirmations.len() >= MAX_CONCURRENT_CONFIRMATIONS {
-            target.report_now(&case, judged, Some(duration));
-            continue;
-        }
         let (target, fruitless_runs) = (target.clone(), Arc::clone(&fruitless_runs));
+        let confirmed_in_a_row = Arc::clone(&confirmed_in_a_row);
         confirmations.spawn(async move {
             if judged.verdict == Verdict::Error {
                 judged = run_again(&target, &case, judged, &fruitless_runs).await;
             }
-            if judged.verdict == Verdict::Fail {
+            if judged.verdict == Verdict::Fail && confirmed_in_a_row.load(Ordering::Relaxed) < MAX_CONFIRMED_IN_A_ROW {
                 confirm(&target, &case, &mut judged, &history).await;
+                let is_confirmed = |finding: &Finding| finding.confirmation.is_none_or(|count| count.failed > 0);
+                if judged.findings.iter().all(is_confirmed) {
+                    confirmed_in_a_row.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    confirmed_in_a_row.store(0, Ordering::Relaxed);
+                }
             }
             target.report_now(&case, judged, Some(duration));
         });
@@ -84,6 +92,8 @@ async fn run_again(
     }
     match repeat(target, case, body, "repetition").await {
         Some(repeated) if repeated.verdict != Verdict::Error => repeated,
+        // When a session ends says nothing about the next case.
+        Some(_) | None if reason == SESSION_ENDED => judged,
         Some(_) | None => {
             *fruitless().entry(reason).or_default() += 1;
             judged

@@ -24,7 +24,7 @@ use crate::inventory::Inventory;
 use crate::plan::Plan;
 use crate::run::pagination::read_pages;
 use crate::session::Session;
-use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_rate_limited};
+use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_repeated};
 
 /// How many timeouts a tool is waited for that did not answer its first call: it may only be slow.
 const TIMEOUTS_OF_UNANSWERED_TOOL: u32 = 6;
@@ -73,7 +73,7 @@ pub(super) async fn carry_out(
         let answered = session.replies.end();
         execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.
-        execution.transcript.entries = without_rate_limited(&execution.transcript.entries);
+        execution.transcript.entries = without_repeated(&execution.transcript.entries);
         let is_valid = |step_id: Option<StepId>| {
             let step = step_id.and_then(|step_id| body.steps.get(step_id.step));
             step.is_some_and(|step| step.action.expected().is_of_valid_request())

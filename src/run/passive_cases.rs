@@ -8,7 +8,7 @@ use crate::case::{Body, Case};
 use crate::check::{self, IndexedConnections, Judgement, RecordedConnection};
 use crate::context::Target;
 use crate::spec::Revision;
-use crate::transcript::{Transcript, without_rate_limited};
+use crate::transcript::{Transcript, sessions_in, without_repeated};
 
 /// Judges the passive cases among these by every session of the revision.
 pub(super) async fn judge_passive_cases(
@@ -18,10 +18,11 @@ pub(super) async fn judge_passive_cases(
 ) -> Vec<(Arc<Case>, Judgement)> {
     let connected: Vec<RecordedConnection> = sessions
         .iter()
-        .map(|session| RecordedConnection {
+        .flat_map(|session| sessions_in(&session.ended.entries).into_iter().map(move |entries| (session, entries)))
+        .map(|(session, entries)| RecordedConnection {
             label: session.ended.purpose.clone(),
             transcript: Transcript {
-                entries: without_rate_limited(&session.ended.entries),
+                entries: without_repeated(&entries),
                 session_parameters: session.session_parameters.clone(),
             },
         })

@@ -21,7 +21,7 @@ use crate::session::full_capabilities;
 use crate::spec::{Era, Revision, Transport};
 use crate::text::last_bytes;
 use crate::transcript::{
-    self, SavedConnection, SavedTranscript, SessionParameters, Transcript, messages, without_rate_limited,
+    self, SavedConnection, SavedTranscript, SessionParameters, Transcript, messages, without_repeated,
 };
 use crate::verdict::{Totals, Verdict};
 
@@ -191,7 +191,7 @@ fn recorded(judged: &JudgedConnection<'_>) -> RecordedConnection {
     RecordedConnection {
         label: judged.connection.label.clone(),
         transcript: Transcript {
-            entries: without_rate_limited(&judged.connection.entries),
+            entries: without_repeated(&judged.connection.entries),
             session_parameters: judged.parameters.clone(),
         },
     }
@@ -337,6 +337,7 @@ fn summary(revision: Revision, connections: &[JudgedConnection<'_>], totals: Tot
         launches: connections.iter().map(|judged| launch(judged.connection)).collect(),
         stderr: last_bytes(&stderr, MAX_SUMMARY_STDERR).to_owned(),
         stopped_early: None,
+        notes: Vec::new(),
         fuzz: None,
         totals,
     }

@@ -1,5 +1,7 @@
 //! The summary of a revision for the report: its server, its tools and hints, the processes, and why it stopped early.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::case_run::RATE_LIMITED;
@@ -9,7 +11,7 @@ use crate::context::{ClosedConnection, Target, milliseconds};
 use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
 use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
 use crate::text::last_bytes;
-use crate::transcript;
+use crate::transcript::{self, Entry, SetAside};
 
 /// The maximum length of the output of all processes in a summary, and in a problem.
 const MAX_SUMMARY_STDERR: usize = 8_000;
@@ -25,6 +27,8 @@ pub(super) struct SessionSummary {
     stderr: String,
     /// Whether the server rejected requests because of its rate limit.
     is_rate_limited: bool,
+    /// What the connections went through that changes no verdict.
+    notes: Vec<String>,
 }
 
 impl SessionSummary {
@@ -37,6 +41,7 @@ impl SessionSummary {
                 .collect(),
             stderr: last_bytes(&stderr(sessions), MAX_SUMMARY_STDERR).to_owned(),
             is_rate_limited: sessions.iter().any(|session| session.ended.limited > 0),
+            notes: connection_notes(sessions.iter().flat_map(|session| &session.ended.entries)),
         }
     }
 }
@@ -59,6 +64,7 @@ pub(super) fn summarize(
         launches: sessions.launches.clone(),
         stderr: sessions.stderr.clone(),
         stopped_early: target.stop_reason(),
+        notes: sessions.notes.clone(),
         fuzz,
         totals: target.totals(),
     }
@@ -94,6 +100,42 @@ pub(super) fn stop_problem(target: &Target, sessions: &SessionSummary) -> Option
         stderr: last_bytes(&sessions.stderr, MAX_PROBLEM_STDERR).to_owned(),
         evidence: Vec::new(),
     })
+}
+
+/// What a client has to put up with, and what it costs: requests that were made again.
+fn connection_notes<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>) -> Vec<String> {
+    let (mut ended, mut closed, mut limited) = (0, 0, 0);
+    for entry in entries {
+        match &entry.event {
+            transcript::Event::HttpEnd(end) => match end.set_aside {
+                Some(SetAside::SessionEnded) => ended += 1,
+                Some(SetAside::ConnectionClosed) => closed += 1,
+                Some(SetAside::SessionRenewal) | None => {}
+            },
+            transcript::Event::HttpHead(head) if head.status == 429 => limited += 1,
+            _ => {}
+        }
+    }
+    let of = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
+    let mut notes = Vec::new();
+    if ended > 0 {
+        notes.push(format!(
+            "the server had ended the session of {} (status 404); the client opened a new session, and made the request \
+             again",
+            of(ended, "request")
+        ));
+    }
+    if closed > 0 {
+        notes.push(format!(
+            "the server closed the connection under {}, which the client made again on another connection; a server that \
+             means to close one after a response announces it by `Connection: close`",
+            of(closed, "request")
+        ));
+    }
+    if limited > 0 {
+        notes.push(format!("the server refused {} for its rate limit (status 429)", of(limited, "request")));
+    }
+    notes
 }
 
 /// The output of all processes.

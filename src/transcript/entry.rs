@@ -187,6 +187,34 @@ pub struct HttpEnd {
     pub standing: Option<Value>,
     /// Where a server on this machine listens, if a case made the request: `loopback` or `every-address`.
     pub listens_at: Option<&'static str>,
+    /// Why the exchange says nothing about the server's behaviour, if so: the request was made again.
+    pub set_aside: Option<SetAside>,
+}
+
+/// Why an HTTP exchange is no part of what is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetAside {
+    /// The server had ended the session (status 404), so the client opened a new one and made the request again.
+    SessionEnded,
+    /// It opened the new session.
+    SessionRenewal,
+    /// The server closed the connection under the request, so the client made it again on another one.
+    ConnectionClosed,
+}
+
+impl SetAside {
+    /// All reasons.
+    pub(crate) const ALL: [Self; 3] = [Self::SessionEnded, Self::SessionRenewal, Self::ConnectionClosed];
+
+    /// The name in transcript files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionEnded => "session-ended",
+            Self::SessionRenewal => "session-renewal",
+            Self::ConnectionClosed => "connection-closed",
+        }
+    }
 }
 
 /// One event of a stream.

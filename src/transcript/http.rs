@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::Transcript;
 use super::challenge::read_challenges;
-use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, StepId};
-use crate::wire::{Id, id_of, messages, reports_rate_limit, same_id};
+use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SetAside, SseEventSummary, StepId};
+use crate::wire::{Id, id_of, messages, method_of, reports_rate_limit, same_id};
 
 /// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,14 +94,15 @@ fn end_value(end: &HttpEnd) -> Value {
 }
 
 /// A record without the requests that the server rejected because of its rate limit (with status 429 or 503, or an error
-/// that says so), and without the messages that only these requests carried: they say nothing about the server's
-/// behaviour.
+/// that says so), without those that were made again for another reason, and without the messages that only these
+/// requests carried: they say nothing about the server's behaviour.
 #[must_use]
-pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
-    let limited: BTreeSet<usize> = entries
+pub(crate) fn without_repeated(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+    let left_out: BTreeSet<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.event {
             Event::HttpHead(head) if is_rate_limit(head) => Some(head.number),
+            Event::HttpEnd(end) if end.set_aside.is_some() => Some(end.number),
             _ => None,
         })
         .collect();
@@ -110,14 +111,14 @@ pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
         reported.filter_map(|message| message.get("id").cloned()).collect()
     };
     let ids: Vec<Id> = entries.iter().flat_map(errors).collect();
-    if limited.is_empty() && ids.is_empty() {
+    if left_out.is_empty() && ids.is_empty() {
         return entries.to_vec();
     }
     let is_rejected = |message: &Value| {
         message.get("method").is_some() && id_of(message).is_some_and(|own| ids.iter().any(|id| same_id(own, id)))
     };
-    let carried = |of_limited: bool| -> Vec<&Arc<Entry>> {
-        let of = |entry: &&Arc<Entry>| matches!(&entry.event, Event::HttpRequest(request) if limited.contains(&request.number) == of_limited);
+    let carried = |of_left_out: bool| -> Vec<&Arc<Entry>> {
+        let of = |entry: &&Arc<Entry>| matches!(&entry.event, Event::HttpRequest(request) if left_out.contains(&request.number) == of_left_out);
         entries
             .iter()
             .filter(of)
@@ -130,15 +131,52 @@ pub(crate) fn without_rate_limited(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     let (lost, served) = (carried(true), carried(false));
     let holds = |list: &[&Arc<Entry>], entry: &Arc<Entry>| list.iter().any(|own| Arc::ptr_eq(own, entry));
     let is_kept = |entry: &&Arc<Entry>| match &entry.event {
-        Event::HttpRequest(request) => !limited.contains(&request.number),
-        Event::HttpHead(head) => !limited.contains(&head.number),
-        Event::HttpEnd(end) => !limited.contains(&end.number),
+        Event::HttpRequest(request) => !left_out.contains(&request.number),
+        Event::HttpHead(head) => !left_out.contains(&head.number),
+        Event::HttpEnd(end) => !left_out.contains(&end.number),
         Event::Sent { frame, .. } if frame.json().is_some_and(is_rejected) => false,
         Event::Sent { .. } => !holds(&lost, entry) || holds(&served, entry),
         Event::Received(_) => errors(entry).is_empty(),
         _ => true,
     };
     entries.iter().filter(is_kept).cloned().collect()
+}
+
+/// The parts of a record before and after the server ended an HTTP session: ids and streams of one session mean nothing in
+/// the next. A message that was sent again in the next one is part of that.
+#[must_use]
+pub(crate) fn sessions_in(entries: &[Arc<Entry>]) -> Vec<Vec<Arc<Entry>>> {
+    let numbers = |reason: SetAside| -> BTreeSet<usize> {
+        let ends = entries.iter().filter_map(|entry| match &entry.event {
+            Event::HttpEnd(end) if end.set_aside == Some(reason) => Some(end.number),
+            _ => None,
+        });
+        ends.collect()
+    };
+    let (renewals, ended) = (numbers(SetAside::SessionRenewal), numbers(SetAside::SessionEnded));
+    let carried_by_ended = entries.iter().filter_map(|entry| match &entry.event {
+        Event::HttpRequest(request) if ended.contains(&request.number) => request.carries.as_ref(),
+        _ => None,
+    });
+    let sent_again: Vec<&Arc<Entry>> = carried_by_ended.collect();
+    let is_sent_again = |entry: &Arc<Entry>| sent_again.iter().any(|own| Arc::ptr_eq(own, entry));
+    let mut parts = vec![Vec::new()];
+    for entry in entries {
+        if let Event::HttpRequest(request) = &entry.event {
+            let opens = request.body.as_ref().and_then(method_of) == Some("initialize");
+            if opens && renewals.contains(&request.number) {
+                parts.push(Vec::new());
+            }
+            let carried = request.carries.iter().filter(|carried| is_sent_again(carried));
+            if let Some(part) = parts.last_mut().filter(|_| !ended.contains(&request.number)) {
+                part.extend(carried.cloned());
+            }
+        }
+        if let Some(part) = parts.last_mut().filter(|_| !is_sent_again(entry)) {
+            part.push(Arc::clone(entry));
+        }
+    }
+    parts
 }
 
 fn is_rate_limit(head: &HttpHead) -> bool {

@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mcp_conformance::reference::{Fault, HttpFault};
 use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use serde_json::{Value, json};
 
 use super::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
-use crate::support::{Trial, describe_error, program_command, trial};
+use crate::support::{PROGRAM, Trial, describe_error, program_command, trial};
 use crate::support::{evaluation_faults as faults, evaluation_server as server};
 
 /// Evaluation faults for different oracles, each with the revision to fuzz.
@@ -43,6 +44,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fuzzing/http/a-rate-limit-stops-fuzzing", a_rate_limit_stops_fuzzing),
         trial("hostile/http/a-permanent-rate-limit-is-an-error", a_permanent_rate_limit_is_an_error),
         trial("hostile/http/an-occasional-rate-limit-changes-no-verdict", an_occasional_rate_limit_changes_no_verdict),
+        trial("hostile/http/an-ended-session-changes-no-verdict", || {
+            changes_no_verdict(HttpFault::SessionExpires, "had ended the session")
+        }),
+        trial("hostile/http/a-closed-connection-changes-no-verdict", || {
+            changes_no_verdict(HttpFault::ClosesKeptAlive, "closed the connection under")
+        }),
     ]
 }
 
@@ -326,5 +333,36 @@ fn an_occasional_rate_limit_changes_no_verdict() -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{differing:?}\n{}", limited.text))
+    }
+}
+
+/// What a client has to put up with is said once, and changes no verdict, not even with the fuzzer.
+fn changes_no_verdict(variant: HttpFault, note: &str) -> Result<(), String> {
+    let name = Fault::Http(variant).name();
+    let judge = |faults: &[&str]| {
+        let folder = tempfile::tempdir().map_err(describe_error)?;
+        let address = unused_address().to_string();
+        let url = format!("http://{address}/mcp");
+        let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address];
+        // No latency: a request that is made twice takes longer.
+        let options = ["--revision", "2025-11-25", "--strict", "--fuzz", "20", "--skip", "fuzz/latency"];
+        Run::start(folder.path(), &[&options[..], &server, faults].concat())
+    };
+    let (varied, usual) = (judge(&["--fault", name])?, judge(&[])?);
+    let judged = |run: &Run| -> Vec<(String, Verdict)> {
+        let judged = run.report.results().filter(|result| result.verdict != Verdict::Skip);
+        judged.map(|result| (result.case.clone(), result.verdict)).collect()
+    };
+    let usually = judged(&usual);
+    // Which connection sees a change of a list depends on the order of the cases.
+    let is_new = |one: &(String, Verdict)| one.1 != Verdict::Pass && !usually.contains(one);
+    let differing: Vec<_> = judged(&varied).into_iter().filter(is_new).collect();
+    let notes: Vec<&String> = varied.report.targets.iter().flat_map(|target| &target.summary.notes).collect();
+    if varied.code != Some(0) || !differing.is_empty() || judged(&varied).len() + 5 < usually.len() {
+        return Err(format!("exit code {:?}, {differing:?}\n{}", varied.code, varied.text));
+    }
+    match notes.as_slice() {
+        [only] if only.contains(note) && varied.text.contains("Connections") => Ok(()),
+        _ => Err(format!("expected one note, found {notes:?}\n{}", varied.text)),
     }
 }

@@ -153,7 +153,7 @@ pub(crate) async fn run_cases(
 pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 19] = [
+pub(crate) const CONFORMING: [Fault; 20] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -164,6 +164,7 @@ pub(crate) const CONFORMING: [Fault; 19] = [
     Fault::OnlyResources,
     Fault::Http(HttpFault::MediaTypesUpperCase),
     Fault::Http(HttpFault::IdentityRequired),
+    Fault::Http(HttpFault::ClosesKeptAlive),
     Fault::Http(HttpFault::AuthErrorBody),
     Fault::Http(HttpFault::AuthErrorWithId),
     Fault::Http(HttpFault::AuthOAuthBody),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use reqwest::Method;
+use reqwest::{Method, Response};
 use serde_json::Value;
 
 use super::background_tasks::BackgroundTasks;
@@ -17,13 +17,15 @@ use super::direct_response::DirectResponse;
 use super::endpoint::{HttpEndpoint, HttpTransport};
 use super::error_description::describe_error;
 use super::header::Mirrored;
+use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_paused};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
 use super::response::ResponseReader;
+use super::session_renewal::{Renewal, SessionRenewals};
 use super::sse_transport::MessageEndpoint;
 use crate::client::record::Record;
 use crate::client::responder::Responder;
-use crate::transcript::{Entry, Event, HttpEnd, StepId};
+use crate::transcript::{Entry, Event, HttpEnd, SetAside, StepId};
 use crate::wire::{Frame, Id, MessageKind, id_of, messages, method_of};
 
 /// How often a broken stream is resumed, how long to wait before if the server does not say, and the longest wait.
@@ -44,6 +46,9 @@ pub(in crate::client) struct HttpConnection {
     in_flight: InFlightRequests,
     /// Whether the stream for the server's own messages was opened.
     is_listening: AtomicBool,
+    /// Whether a new session is opened if the server has ended the one in use.
+    renews_session: bool,
+    renewals: Arc<SessionRenewals>,
 }
 
 /// The outcome of a request.
@@ -52,6 +57,8 @@ struct ExchangeOutcome {
     status: Option<u16>,
     /// How long to wait before the request is repeated.
     retry_delay: Option<Duration>,
+    /// Whether the exchange was set aside, so that the request is made once more.
+    is_set_aside: bool,
     /// The end of the response, if the caller records it.
     deferred_end: Option<HttpEnd>,
 }
@@ -70,7 +77,14 @@ impl HttpConnection {
             tasks: BackgroundTasks::default(),
             in_flight: InFlightRequests::default(),
             is_listening: AtomicBool::new(false),
+            renews_session: true,
+            renewals: Arc::default(),
         }
+    }
+
+    /// The same connection for a caller who has to know of ended sessions.
+    pub(in crate::client) fn without_new_sessions(self) -> Self {
+        Self { renews_session: false, ..self }
     }
 
     fn is_stateless(&self) -> bool {
@@ -109,7 +123,7 @@ impl HttpConnection {
     ) -> Result<DirectResponse, DirectRequestError> {
         let named = self.message_endpoint.url().filter(|_| !self.is_stateless());
         let message_url = named.unwrap_or_else(|| self.client.endpoint.url.clone());
-        DirectResponse::start(&self.client, &self.tasks, message_url, request)
+        DirectResponse::start(&self.client, &self.renewals, &self.tasks, message_url, request)
     }
 
     /// Sends a message and records it. A response to a request is read in the background; for any other message the
@@ -156,6 +170,8 @@ impl HttpConnection {
             attempt,
             resume: has_handshake,
             defers_end: is_of(message, "initialize") && has_handshake && endpoint.transport().is_none(),
+            may_be_set_aside: false,
+            needs_new_connection: false,
         };
         let mut outcome = self.exchange_with_retries(request).await;
         if let Some(200..=299) = outcome.status {
@@ -184,11 +200,17 @@ impl HttpConnection {
         drop(self.tasks.spawn(async move { this.deliver(sent).await }));
     }
 
-    /// Makes a request and repeats it while the server asks the client to slow down.
+    /// Makes a request and repeats it while the server asks the client to slow down, and once if it was set aside.
     async fn exchange_with_retries(self: &Arc<Self>, request: impl Fn(usize) -> OutgoingRequest) -> ExchangeOutcome {
-        let mut attempt = 0;
+        let (mut attempt, mut was_set_aside) = (0, false);
         loop {
-            let outcome = self.exchange(request(attempt)).await;
+            let (may_be_set_aside, needs_new_connection) = (!was_set_aside, was_set_aside);
+            let request = OutgoingRequest { may_be_set_aside, needs_new_connection, ..request(attempt) };
+            let outcome = self.exchange(request).await;
+            if outcome.is_set_aside {
+                was_set_aside = true;
+                continue;
+            }
             let Some(pause) = outcome.retry_delay else { return outcome };
             wait_paused(&self.client.record, pause).await;
             attempt += 1;
@@ -203,12 +225,7 @@ impl HttpConnection {
         if let Some(message) = message.flatten() {
             client.negotiated.store_request(message);
         }
-        // A malformed message expects a response as well: the response reports the error.
-        let expects_response = message.is_some_and(|message| {
-            message.is_none_or(|value| {
-                messages(value).next().is_none() || messages(value).any(|message| !has_no_response(message))
-            })
-        });
+        let expects_response = message.is_some_and(|message| message.is_none_or(expects_response));
         let (resume, defers_end) = (request.resume, request.defers_end);
         let mut reader = ResponseReader {
             client,
@@ -228,7 +245,12 @@ impl HttpConnection {
             let number =
                 client.log.begin(request.method.as_str(), &request.url, &request.headers, request.carries.clone());
             let (url, attempt, carries) = (request.url.clone(), request.attempt, request.carries.is_some());
+            let may_be_set_aside = request.may_be_set_aside;
+            let used = session_of(&request);
             let end = match client.send(number, request, initializes).await {
+                Ok(response) if may_be_set_aside && self.has_new_session(&response, used.as_deref()).await => {
+                    return self.set_aside(number, SetAside::SessionEnded, None);
+                }
                 Ok(response) => {
                     outcome.status = Some(response.status().as_u16());
                     outcome.retry_delay = retry_delay(&client.endpoint, &response, attempt);
@@ -244,6 +266,9 @@ impl HttpConnection {
                         client.log.finish(end, reader.awaited.first().cloned());
                         client.record.add(Event::Closed);
                         return outcome;
+                    }
+                    if may_be_set_aside && !error.is_timeout() {
+                        return self.set_aside(number, SetAside::ConnectionClosed, end.failure);
                     }
                     end
                 }
@@ -267,6 +292,29 @@ impl HttpConnection {
         outcome
     }
 
+    /// Ends an exchange that says nothing about the server, and whose request is made again.
+    fn set_aside(&self, number: usize, reason: SetAside, failure: Option<String>) -> ExchangeOutcome {
+        self.client.log.finish(HttpEnd { number, failure, set_aside: Some(reason), ..HttpEnd::default() }, None);
+        ExchangeOutcome { is_set_aside: true, ..ExchangeOutcome::default() }
+    }
+
+    /// Whether a response says that the session of its request has ended, so that the request is made again in a new
+    /// one, which this opens.
+    async fn has_new_session(self: &Arc<Self>, response: &Response, used: Option<&str>) -> bool {
+        let Some(used) = used.filter(|_| response.status() == 404 && self.renews_session) else { return false };
+        match self.renewals.renew(&self.client, used).await {
+            Renewal::Done => {
+                // The stream for the server's own messages belonged to the session.
+                if self.is_listening.swap(false, Ordering::Relaxed) {
+                    self.open_listening_stream();
+                }
+                true
+            }
+            Renewal::DoneBefore => true,
+            Renewal::Failed => false,
+        }
+    }
+
     /// Opens the stream for the server's own messages, once.
     fn open_listening_stream(self: &Arc<Self>) {
         if self.is_listening.swap(true, Ordering::Relaxed) {
@@ -274,7 +322,7 @@ impl HttpConnection {
         }
         let this = Arc::clone(self);
         drop(self.tasks.spawn(async move {
-            this.exchange(this.client.request_without_body(Method::GET, ACCEPT_STREAM)).await;
+            this.exchange_with_retries(|_| this.client.request_without_body(Method::GET, ACCEPT_STREAM)).await;
         }));
     }
 
@@ -313,6 +361,8 @@ impl HttpConnection {
             attempt,
             resume: false,
             defers_end: false,
+            may_be_set_aside: false,
+            needs_new_connection: false,
         };
         let _taken = self.exchange_with_retries(request).await;
     }
@@ -341,6 +391,17 @@ fn is_of(message: Option<&Value>, method: &str) -> bool {
 /// Whether a message is one that has no response.
 fn has_no_response(message: &Value) -> bool {
     matches!(MessageKind::of(message), MessageKind::Notification { .. } | MessageKind::Response { .. })
+}
+
+/// Whether a message expects a response. A malformed one does as well: the response reports the error.
+fn expects_response(message: &Value) -> bool {
+    messages(message).next().is_none() || messages(message).any(|message| !has_no_response(message))
+}
+
+/// The session in which a request carries a message.
+fn session_of(request: &OutgoingRequest) -> Option<String> {
+    let session = request.headers.get(SESSION_HEADER).filter(|_| request.carries.is_some())?;
+    session.to_str().ok().map(str::to_owned)
 }
 
 /// The ids of the requests in a message.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, Url};
+use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -19,9 +19,11 @@ use super::direct_request::{CLIENT_HEADER_VALUE, DirectRequest, DirectRequestErr
 use super::endpoint::HttpEndpoint;
 use super::error_description::describe_error;
 use super::event_summary;
+use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_for_slot, wait_paused};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
+use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
 use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, messages, reports_rate_limit, same_id};
@@ -59,6 +61,7 @@ impl DirectResponse {
     /// Makes a request for a case, in one of the connection's tasks; a message goes to `message_url` by default.
     pub(super) fn start(
         client: &Arc<HttpClient>,
+        renewals: &Arc<SessionRenewals>,
         tasks: &BackgroundTasks,
         message_url: Url,
         request: &DirectRequest,
@@ -86,24 +89,28 @@ impl DirectResponse {
         };
         client.record.add(Event::HttpRequest(recorded.clone()));
         let http = if request.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
-        let mut prepared = http.request(method, url).headers(headers);
+        let mut prepared = Request::new(method, url);
+        *prepared.headers_mut() = headers;
         if let Some(body) = &request.body {
-            prepared = prepared.body(match body {
+            let bytes = match body {
                 Value::String(text) => text.clone().into_bytes(),
                 other => other.to_string().into_bytes(),
-            });
+            };
+            *prepared.body_mut() = Some(bytes.into());
         }
+        let http = http.clone();
         let first = Progress { end: HttpEnd { number: recorded.number, ..HttpEnd::default() }, ..Progress::default() };
         let (sender, progress) = watch::channel(first);
         let reader = DirectResponseReader {
             client: Arc::clone(client),
+            renewals: Arc::clone(renewals),
             request: recorded.clone(),
             sender,
             until: request.until,
             awaited: message_of(request).and_then(id_of).cloned(),
         };
         let limit = request.limit;
-        let task = tasks.spawn(async move { reader.run(prepared, limit).await });
+        let task = tasks.spawn(async move { reader.run(http, prepared, limit).await });
         Ok(Self { request: recorded, progress, task: task.abort_handle(), client: Arc::clone(client) })
     }
 
@@ -209,9 +216,17 @@ fn replace(
     Ok(())
 }
 
+/// Whether a request is made again.
+enum Again {
+    Never,
+    AtOnce,
+    After(Duration),
+}
+
 /// Makes one request and reads its response.
 struct DirectResponseReader {
     client: Arc<HttpClient>,
+    renewals: Arc<SessionRenewals>,
     request: HttpRequest,
     sender: watch::Sender<Progress>,
     until: ReadUntil,
@@ -221,16 +236,20 @@ struct DirectResponseReader {
 
 impl DirectResponseReader {
     /// Makes the request, and repeats it while the server limits the request rate; records the end of the response.
-    async fn run(self, prepared: RequestBuilder, limit: Duration) {
+    async fn run(self, mut http: Client, prepared: Request, limit: Duration) {
         wait_for_slot(&self.client.endpoint, &self.client.record).await;
-        let mut attempt = 0;
+        let (mut attempt, mut may_break_off) = (0, true);
         let timed = loop {
             // The request is held in memory, so it can be sent again.
-            let Some(copy) = prepared.try_clone() else { break Ok(None) };
-            match tokio::time::timeout(limit, self.read(copy, attempt)).await {
-                Ok(Some(pause)) => {
+            let Some(copy) = prepared.try_clone() else { break Ok(Again::Never) };
+            match tokio::time::timeout(limit, self.read(http.execute(copy), attempt, may_break_off)).await {
+                Ok(Again::After(pause)) => {
                     wait_paused(&self.client.record, pause).await;
                     attempt += 1;
+                }
+                Ok(Again::AtOnce) => {
+                    may_break_off = false;
+                    http = self.client.endpoint.fresh_client.clone();
                 }
                 ended => break ended,
             }
@@ -249,20 +268,29 @@ impl DirectResponseReader {
         self.sender.send_modify(|progress| progress.done = true);
     }
 
-    /// Makes the request and reads its response; returns how long to wait before it is repeated if the server limits
-    /// the request rate.
-    async fn read(&self, request: RequestBuilder, attempt: usize) -> Option<Duration> {
-        match request.send().await {
+    /// Makes the request and reads its response; returns whether it is repeated, because the server limits the request
+    /// rate or closes the connection under it.
+    async fn read(
+        &self,
+        response: impl Future<Output = reqwest::Result<Response>>,
+        attempt: usize,
+        may_break_off: bool,
+    ) -> Again {
+        match response.await {
             Ok(response) => {
-                let pause = retry_delay(&self.client.endpoint, &response, attempt).filter(|_| is_rate_limit(&response));
-                if pause.is_none() {
-                    self.read_answer(response).await;
+                match retry_delay(&self.client.endpoint, &response, attempt).filter(|_| is_rate_limit(&response)) {
+                    Some(pause) => Again::After(pause),
+                    None => {
+                        self.read_answer(response).await;
+                        Again::Never
+                    }
                 }
-                pause
             }
+            // A server may close an idle connection at any time, also when the next request is on its way.
+            Err(error) if may_break_off && !error.is_connect() && !error.is_timeout() => Again::AtOnce,
             Err(error) => {
                 self.record_error(&error);
-                None
+                Again::Never
             }
         }
     }
@@ -319,7 +347,20 @@ impl DirectResponseReader {
         let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
         let message = frame.and_then(|frame| frame.json().cloned());
         self.count_if_rate_limited(message.as_ref());
+        self.renew_session().await;
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
+    }
+
+    /// Opens a new session if the response says that the connection's own one has ended. What the case did in it has
+    /// to be done again, so the request is not.
+    async fn renew_session(&self) {
+        let headers = &self.request.headers;
+        let used = headers.iter().find(|(name, _)| name == SESSION_HEADER).map(|(_, session)| session.as_str());
+        let is_unknown = self.sender.borrow().head.as_ref().is_some_and(|head| head.status == 404);
+        let own = self.client.negotiated.session();
+        if let Some(own) = own.filter(|own| is_unknown && used == Some(own.as_str())) {
+            self.renewals.renew(&self.client, &own).await;
+        }
     }
 
     /// Counts a response that says that the server takes no more requests for now.

@@ -35,6 +35,8 @@ pub struct HttpEndpoint {
     pub(super) client: reqwest::Client,
     /// The same with header names in title case.
     pub(super) title_case_client: reqwest::Client,
+    /// The client that opens a connection for each request.
+    pub(super) fresh_client: reqwest::Client,
     /// Headers that are sent with every request.
     pub(super) headers: HeaderMap,
     /// The value of `Authorization` of another user.
@@ -129,10 +131,12 @@ impl HttpEndpoint {
         // If another part of the program has installed a provider already, that one is used.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         let (client, title_case_client) = (builder().build()?, builder().http1_title_case_headers().build()?);
+        let fresh_client = builder().pool_max_idle_per_host(0).build()?;
         Ok(Arc::new(Self {
             url,
             client,
             title_case_client,
+            fresh_client,
             headers: own,
             second_authorization,
             foreign_authorization,

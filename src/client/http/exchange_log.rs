@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Response, Url};
+use serde_json::Value;
 
 use super::endpoint::HttpEndpoint;
 use crate::client::record::Record;
@@ -49,16 +50,20 @@ impl ExchangeLog {
 
     /// Records a request, whose response counts as being read from now on; returns its number.
     pub(super) fn begin(&self, method: &str, url: &Url, headers: &HeaderMap, carries: Option<Arc<Entry>>) -> usize {
+        self.begin_request(url, headers, HttpRequest { method: method.to_owned(), carries, ..HttpRequest::default() })
+    }
+
+    /// The same for a request whose body is no message of the connection.
+    pub(super) fn begin_with_body(&self, method: &str, url: &Url, headers: &HeaderMap, body: Value) -> usize {
+        let request = HttpRequest { method: method.to_owned(), body: Some(body), ..HttpRequest::default() };
+        self.begin_request(url, headers, request)
+    }
+
+    fn begin_request(&self, url: &Url, headers: &HeaderMap, request: HttpRequest) -> usize {
         let number = self.next_number();
         self.state().open.insert(number, HttpEnd { number, ..HttpEnd::default() });
-        self.record.add(Event::HttpRequest(HttpRequest {
-            number,
-            method: method.to_owned(),
-            target: self.target(url),
-            headers: self.request_headers(headers),
-            carries,
-            ..HttpRequest::default()
-        }));
+        let (target, headers) = (self.target(url), self.request_headers(headers));
+        self.record.add(Event::HttpRequest(HttpRequest { number, target, headers, ..request }));
         number
     }
 

@@ -44,6 +44,8 @@ mod request;
 #[cfg(feature = "http")]
 mod response;
 #[cfg(feature = "http")]
+mod session_renewal;
+#[cfg(feature = "http")]
 mod sse_transport;
 #[cfg(feature = "http")]
 mod unrecorded;

@@ -14,6 +14,9 @@ use crate::wire::{Id, id_of, method_of, same_id_loosely};
 /// The version in the header of a stateless request that names none.
 const STATELESS: &str = "2026-07-28";
 
+/// The header that names the session.
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
+
 /// The values that the server and the client agreed on.
 #[derive(Debug)]
 pub(super) struct Negotiated {
@@ -27,6 +30,8 @@ struct Values {
     session: Option<String>,
     /// The id of the last `initialize` request and the version that it requests.
     requested: Option<(Id, String)>,
+    /// The last `initialize` request, to open a new session with.
+    opening: Option<Value>,
     /// The negotiated version, if requests must name it.
     version: Option<String>,
     mirrored: Mirrored,
@@ -52,6 +57,16 @@ impl Negotiated {
         self.values().session.clone()
     }
 
+    /// The request that opened the session.
+    pub(super) fn opening(&self) -> Option<Value> {
+        self.values().opening.clone()
+    }
+
+    /// Continues in another session, or without one.
+    pub(super) fn replace_session(&self, session: Option<String>) {
+        self.values().session = session;
+    }
+
     /// The headers that the protocol requires with a message, or with a request without one.
     pub(super) fn headers(&self, message: Option<&Value>) -> Vec<(String, String)> {
         let values = self.values();
@@ -59,13 +74,13 @@ impl Negotiated {
             return stateless(message.unwrap_or(&Value::Null), STATELESS, &values.mirrored);
         }
         let version = values.version.clone().map(|version| ("mcp-protocol-version".to_owned(), version));
-        let session = values.session.clone().map(|session| ("mcp-session-id".to_owned(), session));
+        let session = values.session.clone().map(|session| (SESSION_HEADER.to_owned(), session));
         version.into_iter().chain(session).collect()
     }
 
     /// Stores the session that the successful response to `initialize` names in its headers.
     pub(super) fn store_session(&self, headers: &HeaderMap) {
-        if let Some(session) = headers.get("mcp-session-id").filter(|_| !self.is_stateless) {
+        if let Some(session) = headers.get(SESSION_HEADER).filter(|_| !self.is_stateless) {
             self.values().session = Some(String::from_utf8_lossy(session.as_bytes()).into_owned());
         }
     }
@@ -76,7 +91,9 @@ impl Negotiated {
             && let (Some(id), Some(Value::String(version))) =
                 (id_of(message), message.pointer("/params/protocolVersion"))
         {
-            self.values().requested = Some((id.clone(), version.clone()));
+            let mut values = self.values();
+            values.requested = Some((id.clone(), version.clone()));
+            values.opening = Some(message.clone());
         }
     }
 

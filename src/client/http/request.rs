@@ -37,6 +37,10 @@ pub(super) struct OutgoingRequest {
     pub(super) resume: bool,
     /// Whether the caller records the end of a rejection, because it may try something else.
     pub(super) defers_end: bool,
+    /// Whether it may be made again instead of being answered: the session has ended, or the connection broke off.
+    pub(super) may_be_set_aside: bool,
+    /// Whether it is sent on a connection of its own.
+    pub(super) needs_new_connection: bool,
 }
 
 /// Makes the HTTP requests of one connection.
@@ -88,6 +92,8 @@ impl HttpClient {
             attempt: MAX_RETRIES,
             resume: false,
             defers_end: false,
+            may_be_set_aside: false,
+            needs_new_connection: false,
         }
     }
 
@@ -108,7 +114,8 @@ impl HttpClient {
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
         wait_for_slot(&self.endpoint, &self.record).await;
-        let mut request = self.endpoint.client.request(order.method, order.url).headers(order.headers);
+        let http = if order.needs_new_connection { &self.endpoint.fresh_client } else { &self.endpoint.client };
+        let mut request = http.request(order.method, order.url).headers(order.headers);
         if let Some(body) = order.body {
             request = request.body(body);
         }

@@ -54,7 +54,7 @@ pub(in crate::client) struct UnrecordedHttp {
     /// The number of lines in flight that are not JSON: nothing is sent after one, so that it is known which line
     /// ended the server.
     invalid_lines: usize,
-    /// The ids of requests that were repeated once.
+    /// The ids of requests that were made again because the connection broke off.
     repeated: BTreeSet<String>,
     ready: VecDeque<Frame>,
     /// Whether the HTTP response to a request ended without a JSON-RPC response.
@@ -87,7 +87,8 @@ impl UnrecordedHttp {
             ..RecordOptions::default()
         };
         let record = Arc::new(Record::new(keeping));
-        let http = Arc::new(HttpConnection::new(order.endpoint, record, order.responder, order.stateless));
+        let http = HttpConnection::new(order.endpoint, record, order.responder, order.stateless);
+        let http = Arc::new(http.without_new_sessions());
         http.set_mirrored(order.mirrored);
         Self {
             http,
@@ -198,6 +199,10 @@ impl UnrecordedHttp {
     fn handle_end(&mut self, end: &HttpEnd) {
         let Some(request) = self.pending.remove(&end.number) else { return };
         let Some(carries) = request.carries else { return };
+        if end.set_aside.is_some() {
+            self.repeated.extend(carries.sent().and_then(id_of).map(ToString::to_string));
+            return;
+        }
         let Some(message) = carries.sent() else {
             self.invalid_lines = self.invalid_lines.saturating_sub(1);
             self.handle_rejection(request.status);
@@ -211,7 +216,7 @@ impl UnrecordedHttp {
             return;
         }
         if let Some(failure) = end.failure.as_ref().filter(|_| end.bytes <= MAX_MESSAGE_BYTES) {
-            self.repeat_once(failure, id, &carries);
+            self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(failure.clone()));
             return;
         }
         match request.status {
@@ -247,17 +252,6 @@ impl UnrecordedHttp {
         };
         self.end_reason.get_or_insert(over);
         true
-    }
-
-    /// Repeats a request that broke off once, since an idle connection may be closed at any time.
-    fn repeat_once(&mut self, failure: &str, id: &Id, carries: &Arc<Entry>) {
-        if let Event::Sent { frame, .. } = &carries.event
-            && self.repeated.insert(id.to_string())
-        {
-            self.outgoing.push_back(frame.raw().into_owned());
-        } else {
-            self.end_reason.get_or_insert_with(|| EndReason::ConnectionLost(failure.to_owned()));
-        }
     }
 
     /// Ends the session.

@@ -72,6 +72,8 @@ faults! {
     JsonAsText, "http-json-as-text", STREAMABLE, "sends the tools/list response as text/plain";
     MediaTypesUpperCase, "http-media-types-upper-case", STREAMABLE, "conforms, but writes media types in upper case with parameters";
     IdentityRequired, "http-identity-required", STREAMABLE, "conforms, but rejects clients that accept compressed responses";
+    SessionExpires, "http-session-expires", SESSIONS, "conforms, but ends a session after many messages in it";
+    ClosesKeptAlive, "http-closes-kept-alive", STREAMABLE, "conforms, but closes a connection at its fourth request";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";
     // response streams
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";

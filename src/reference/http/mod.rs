@@ -12,10 +12,9 @@ mod validation;
 mod variant;
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http_body_util::BodyExt as _;
@@ -125,9 +124,13 @@ async fn serve_all(
         let server = Arc::clone(&server);
         connections.spawn(async move {
             let title_case = has(&server.faults, HttpFault::HeaderNameCase) && uses_title_case_headers(&stream).await;
+            let requests = Arc::new(AtomicUsize::new(0));
             let response = service_fn(move |request| {
-                let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.respond(request, title_case).await) }
+                let (server, requests) = (Arc::clone(&server), Arc::clone(&requests));
+                async move {
+                    variant::close_connection(&requests, &server.faults)?;
+                    Ok::<_, io::Error>(server.respond(request, title_case).await)
+                }
             });
             // A client that disconnects does not affect the others.
             let _gone =
@@ -269,6 +272,10 @@ impl Server {
         let Some(session) = self.sessions().get(&name).cloned() else {
             return rpc_error(StatusCode::NOT_FOUND, INVALID_REQUEST, "there is no such session");
         };
+        if let Some(rejection) = variant::expire_session(&session.messages, &message, &self.faults) {
+            self.sessions().remove(&name);
+            return rejection;
+        }
         if has(&self.faults, HttpFault::AuthTasksShared)
             && self.user(headers) == User::Second
             && message.get("method").is_some_and(|method| method == "tasks/get")

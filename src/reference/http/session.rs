@@ -55,6 +55,8 @@ enum Command {
 #[derive(Clone)]
 pub(super) struct Session {
     commands: mpsc::Sender<Command>,
+    /// How many messages it was sent after its first.
+    pub(super) messages: Arc<AtomicUsize>,
 }
 
 /// The maximum time from the end of a session by a fault to the end of the server.
@@ -70,7 +72,7 @@ impl Session {
     ) -> Self {
         let (commands, receiver) = mpsc::channel(STREAM_BUFFER_EVENTS);
         tokio::spawn(run(faults, interceptor, ended, (user, streams), receiver));
-        Self { commands }
+        Self { commands, messages: Arc::default() }
     }
 
     async fn ask(&self, command: impl FnOnce(oneshot::Sender<HttpResponse>) -> Command) -> HttpResponse {

@@ -1,12 +1,24 @@
-//! Conforming variants of the server that only show over HTTP: in media types and content codings.
+//! Conforming variants of the server that only show over HTTP: in media types, content codings, and the ends of sessions
+//! and connections.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::Value;
 
 use super::injection::has;
-use super::response::{HttpResponse, text_error};
+use super::response::{HttpResponse, empty, rpc_error, text_error};
 use crate::reference::fault::FaultSet;
-use crate::reference::fault::HttpFault::{IdentityRequired, MediaTypesUpperCase};
+use crate::reference::fault::HttpFault::{ClosesKeptAlive, IdentityRequired, MediaTypesUpperCase, SessionExpires};
+use crate::reference::message::INVALID_REQUEST;
+
+/// How many messages a session that expires serves.
+const MESSAGES_PER_SESSION: usize = 150;
+
+/// How many requests a connection serves that is closed under the next one.
+const REQUESTS_PER_CONNECTION: usize = 3;
 
 /// Rejects a client that does not ask for uncompressed responses.
 pub(super) fn reject_encoding(headers: &HeaderMap, faults: &FaultSet) -> Option<HttpResponse> {
@@ -26,4 +38,27 @@ pub(super) fn respell_media_type(mut response: HttpResponse, faults: &FaultSet) 
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(respelled));
     }
     response
+}
+
+/// Counts a message in a session; the answer to it if the session has expired, which a server may write in several ways. What
+/// the client answers belongs to a call under way, during which no session expires.
+pub(super) fn expire_session(messages: &AtomicUsize, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
+    static EXPIRED: AtomicUsize = AtomicUsize::new(0);
+    let is_old = messages.fetch_add(1, Ordering::Relaxed) >= MESSAGES_PER_SESSION;
+    if !is_old || message.get("method").is_none() || !has(faults, SessionExpires) {
+        return None;
+    }
+    Some(match EXPIRED.fetch_add(1, Ordering::Relaxed) % 3 {
+        0 => text_error(StatusCode::NOT_FOUND, "the session has expired"),
+        1 => rpc_error(StatusCode::NOT_FOUND, INVALID_REQUEST, "the session has expired"),
+        _ => empty(StatusCode::NOT_FOUND),
+    })
+}
+
+/// Counts a request on a connection; an error, which closes it without a response, if it has served enough.
+pub(super) fn close_connection(requests: &AtomicUsize, faults: &FaultSet) -> io::Result<()> {
+    if has(faults, ClosesKeptAlive) && requests.fetch_add(1, Ordering::Relaxed) >= REQUESTS_PER_CONNECTION {
+        return Err(io::Error::other("the connection is closed"));
+    }
+    Ok(())
 }

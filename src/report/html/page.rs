@@ -116,6 +116,7 @@ struct Problem {
 struct Server {
     revision: &'static str,
     stopped_early: Option<String>,
+    notes: Vec<String>,
     info: Option<String>,
     capabilities: Option<String>,
     /// Name, whether it was called, and a note.
@@ -268,6 +269,7 @@ impl Server {
         Self {
             revision: summary.revision.as_str(),
             stopped_early: summary.stopped_early.as_deref().map(display),
+            notes: summary.notes.iter().map(|note| display(note)).collect(),
             info: json(&summary.server_info),
             capabilities: json(&summary.capabilities),
             tools: summary

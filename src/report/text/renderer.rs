@@ -19,6 +19,7 @@ impl Renderer for Text {
             finding::write_findings(&page, report, out)?;
             finding::write_baseline(&page, report, out)?;
             unjudged::write_unjudged(&page, report, out)?;
+            unjudged::write_connections(&page, report, out)?;
             if self.detail == Detail::Everything {
                 unjudged::write_notes(&page, report, out)?;
                 unjudged::write_skips(&page, report, out)?;

@@ -41,6 +41,25 @@ pub(super) fn write_notes(page: &Page, report: &Report, out: &mut dyn Write) -> 
     write_section(page, "Notes", &notes, out)
 }
 
+/// Writes what the connections went through that changes no verdict.
+pub(super) fn write_connections(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let noted: Vec<String> = report
+        .targets
+        .iter()
+        .flat_map(|target| target.summary.notes.iter().map(|note| format!("{}: {note}", target.summary.revision)))
+        .collect();
+    if noted.is_empty() {
+        return Ok(());
+    }
+    page.write_heading("Connections", out)?;
+    for note in noted {
+        for line in wrap(&excerpt(&note, page.max_line_chars(), 0).to_string(), page.width()) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    writeln!(out)
+}
+
 pub(super) fn write_skips(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
     write_section(page, "Skipped", &Reasons::of(report, Verdict::Skip), out)
 }

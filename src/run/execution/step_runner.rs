@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::run::pagination::read_pages;
 use crate::session::Session;
-use crate::transcript::{Entry, Event, StepId, messages, without_rate_limited};
+use crate::transcript::{Entry, Event, StepId, messages, without_repeated};
 use crate::wire::{Frame, Id};
 
 /// How long a response is waited for that may not come, once later requests are answered.
@@ -419,7 +419,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 /// makes the client send the message again.
 fn is_over(entries: &[Arc<Entry>]) -> bool {
     let Some(message) = entries.first() else { return false };
-    let entries = without_rate_limited(entries);
+    let entries = without_repeated(entries);
     let carries = |entry: &Arc<Entry>| match &entry.event {
         Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
             Some(request.number)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::transcript::entry::{HttpEnd, SseEventSummary};
+use crate::transcript::entry::{HttpEnd, SetAside, SseEventSummary};
 
 /// One line. Members that are absent have their usual value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -177,6 +177,8 @@ pub(super) struct SavedEnd {
     url_relation: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     listens_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    set_aside: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -234,6 +236,7 @@ impl SavedEnd {
             unanswered: end.unanswered.as_ref().map(|id| masked(mask, id)),
             listens_at: end.listens_at.map(str::to_owned),
             url_relation: end.standing.as_ref().map(|relation| masked(mask, relation)),
+            set_aside: end.set_aside.map(|reason| reason.as_str().to_owned()),
         }
     }
 
@@ -249,6 +252,10 @@ impl SavedEnd {
                 text: event.text,
             })
         };
+        let set_aside = |name: String| {
+            let reason = SetAside::ALL.into_iter().find(|reason| reason.as_str() == name);
+            reason.ok_or_else(|| format!("`{name}` is no reason for which an exchange is set aside"))
+        };
         Ok(HttpEnd {
             number,
             bytes: self.bytes,
@@ -262,6 +269,7 @@ impl SavedEnd {
             unanswered: self.unanswered,
             listens_at: self.listens_at.map(|name| known(&LISTENERS, &name)).transpose()?,
             standing: self.url_relation,
+            set_aside: self.set_aside.map(set_aside).transpose()?,
         })
     }
 }

@@ -1,0 +1,141 @@
+//! Opens a new session when the server has ended the one in use.
+//!
+//! A server may end a session at any time, and answers later requests in it with 404. A client must then open a new one
+//! (transports page, section on session management), so that the end of a session is no fault of the server.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::negotiated::SESSION_HEADER;
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
+use super::response::media_type;
+use crate::transcript::{HttpEnd, SetAside, summarize};
+use crate::wire::{Frame, SseDecoder};
+
+/// How often a connection gets a new session: a server that answers everything with 404 has no end of them.
+const MAX_RENEWALS: usize = 20;
+
+/// How long opening the new session may take, request by request.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much of the result is read, in bytes; nothing in it is used.
+const MAX_RESULT: usize = 1 << 20;
+
+/// The outcome of an attempt to open a new session.
+pub(super) enum Renewal {
+    Done,
+    /// Another request, which lost the session as well, has opened it.
+    DoneBefore,
+    Failed,
+}
+
+/// The renewals of a connection's session.
+#[derive(Debug, Default)]
+pub(super) struct SessionRenewals {
+    /// One renewal at a time: requests in flight lose the session together.
+    turn: Mutex<()>,
+    count: AtomicUsize,
+}
+
+impl SessionRenewals {
+    /// Opens a new session in place of one, if it has ended: status 404 may also be the answer to the request.
+    pub(super) async fn renew(&self, client: &HttpClient, ended: &str) -> Renewal {
+        let _turn = self.turn.lock().await;
+        if client.negotiated.session().as_deref() != Some(ended) {
+            return Renewal::DoneBefore;
+        }
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        if count >= MAX_RENEWALS || !has_ended(client, count).await {
+            return Renewal::Failed;
+        }
+        let Some(mut initialize) = client.negotiated.opening() else { return Renewal::Failed };
+        initialize["id"] = json!(format!("session-renewal-{}", count + 1));
+        let Some(session) = opened(post(client, &initialize, false).await, None) else { return Renewal::Failed };
+        client.negotiated.replace_session(session.clone());
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        if opened(post(client, &initialized, true).await, session).is_none() {
+            return Renewal::Failed;
+        }
+        client.record.count_renewal();
+        Renewal::Done
+    }
+}
+
+/// Whether the server knows the session no more: it answers a plain request in it with 404, too.
+async fn has_ended(client: &HttpClient, count: usize) -> bool {
+    let ping = json!({ "jsonrpc": "2.0", "id": format!("session-check-{}", count + 1), "method": "ping" });
+    post(client, &ping, true).await.is_some_and(|answer| answer.status == 404)
+}
+
+/// The session that an answer opens, or the one of the request. `None` if it is a refusal.
+fn opened(answer: Option<Answer>, session: Option<String>) -> Option<Option<String>> {
+    let answer = answer.filter(|answer| (200..300).contains(&answer.status) && !answer.is_error)?;
+    Some(answer.session.or(session))
+}
+
+/// What matters of the response to a request.
+struct Answer {
+    status: u16,
+    /// The session that it names.
+    session: Option<String>,
+    is_error: bool,
+}
+
+/// Makes a request, and reads the response as far as its result; `None` if there is none.
+async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<Answer> {
+    let mut headers = client.headers(None, ACCEPT_JSON_OR_STREAM);
+    if !in_session {
+        headers.remove(SESSION_HEADER);
+        headers.remove("mcp-protocol-version");
+    }
+    let url = client.endpoint.url.clone();
+    let number = client.log.begin_with_body(Method::POST.as_str(), &url, &headers, message.clone());
+    let request = OutgoingRequest {
+        headers,
+        body: Some(Frame::from_value(message).raw().into_owned()),
+        needs_new_connection: true,
+        ..client.request_without_body(Method::POST, ACCEPT_JSON_OR_STREAM)
+    };
+    let mut end = HttpEnd { number, set_aside: Some(SetAside::SessionRenewal), ..HttpEnd::default() };
+    let answered = tokio::time::timeout(RENEWAL_TIMEOUT, async {
+        let response = client.send(number, request, false).await.ok()?;
+        let status = response.status().as_u16();
+        let session = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        end.message = read_message(response, &mut end).await.as_ref().map(summarize);
+        let is_error = end.message.as_ref().is_some_and(|message| message.get("error").is_some());
+        Some(Answer { status, session, is_error })
+    });
+    let answer = answered.await.ok().flatten();
+    client.log.finish(end, None);
+    answer
+}
+
+/// The message in a response, which may be a body or an event; a stream is not read any further.
+async fn read_message(mut response: Response, end: &mut HttpEnd) -> Option<Value> {
+    let is_stream = media_type(&response) == ACCEPT_STREAM;
+    let (mut decoder, mut body) = (SseDecoder::default(), Vec::new());
+    let mut message = None;
+    while let Ok(chunk) = response.chunk().await {
+        let Some(bytes) = chunk else {
+            end.complete = true;
+            break;
+        };
+        end.bytes += bytes.len();
+        if is_stream {
+            decoder.push(&bytes, |event| {
+                let data = event.data.and_then(|data| serde_json::from_slice::<Value>(&data).ok());
+                message = message.take().or(data.filter(|data| data.get("method").is_none()));
+            });
+        } else {
+            body.extend_from_slice(&bytes);
+        }
+        if message.is_some() || end.bytes > MAX_RESULT {
+            break;
+        }
+    }
+    message.or_else(|| Frame::parse(&body).json().cloned())
+}
