@@ -149,6 +149,7 @@ mod run;
 mod sequence;
 mod session;
 mod shard;
+mod shell;
 pub mod spec;
 mod text;
 mod transcript;

@@ -16,8 +16,8 @@ use crate::case::{Body, Case, HttpKind};
 use crate::check::{RecordedConnection, stderr_of};
 use crate::context::{case_result, milliseconds};
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
-use crate::plan::quote_shell_words;
 use crate::session::full_capabilities;
+use crate::shell::quote_shell_words;
 use crate::spec::{Era, Revision, Transport};
 use crate::text::last_bytes;
 use crate::transcript::{

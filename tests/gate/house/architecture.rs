@@ -68,7 +68,10 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
         ),
         ("harness", &["judge", "report", "event", "case", "verdict"]),
         ("guided", &["fuzz", "wire", "spec"]),
-        ("judge", &["run", "plan", "report", "client", "event", "case", "baseline", "reference", "shard", "spec"]),
+        (
+            "judge",
+            &["run", "plan", "report", "client", "event", "case", "baseline", "reference", "shard", "spec", "shell"],
+        ),
         (
             "run",
             &[
@@ -88,6 +91,7 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
                 "shard",
                 "spec",
                 "percent",
+                "shell",
                 "text",
             ],
         ),
@@ -111,8 +115,8 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
                 "json_pointer",
             ],
         ),
-        ("plan", &["client", "case", "reference", "shard", "spec"]),
-        ("check", &["transcript", "case", "fuzz", "sequence", "verdict", "wire", "spec", "line_diff", "text"]),
+        ("plan", &["client", "case", "reference", "shard", "spec", "shell"]),
+        ("check", &["transcript", "case", "fuzz", "sequence", "verdict", "wire", "spec", "line_diff", "shell", "text"]),
         ("report", &["event", "baseline", "verdict", "shard", "spec", "line_diff", "percent"]),
         ("client", &["transcript", "wire", "percent", "text"]),
         ("event", &["verdict", "spec"]),
@@ -128,6 +132,7 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
         ("spec", &[]),
         ("json_pointer", &[]),
         ("percent", &[]),
+        ("shell", &[]),
         ("line_diff", &[]),
         ("text", &[]),
     ],
