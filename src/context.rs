@@ -37,7 +37,6 @@ use self::permits::{Priority, ProcessPermits};
 use self::shutdown::Shutdowns;
 pub(crate) use self::shutdown::{ClosedConnection, shutdown_grace_for};
 use self::statistics::Statistics;
-pub(crate) use self::statistics::milliseconds;
 pub(crate) use self::target::{SessionHistory, Target, UnconfirmedResult, case_result};
 use self::transcript_output::TranscriptOutput;
 use crate::case::Case;

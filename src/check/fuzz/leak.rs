@@ -7,7 +7,7 @@ use super::exchange::{FuzzExchange, FuzzedTool};
 use super::message_text::{excerpt, strings};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
-use crate::text::first_bytes;
+use crate::text::{first_bytes, first_chars};
 use crate::verdict::Verdict;
 
 /// Phrases of stack traces.
@@ -79,8 +79,8 @@ pub(super) fn information_leak(
         let text = first_bytes(text, MAX_SEARCHED_BYTES);
         let (what, at) = find(text, |part| is_known(fuzzed_tool, exchange, part))?;
         let message = format!("an error contains {what}");
-        let around: String = text[at..].chars().take(160).collect();
-        Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
+        let around = first_chars(&text[at..], 160);
+        Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(around, 160)).signature(what))
     })
 }
 

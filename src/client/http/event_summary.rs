@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::endpoint::HttpEndpoint;
+use crate::text::first_chars;
 use crate::transcript::{HttpEnd, SseEventSummary};
 use crate::wire::{SseDecoder, SseEvent};
 
@@ -68,7 +69,7 @@ fn is_foreign(value: &Value) -> bool {
 
 /// The beginning of event data that is not a message.
 pub(super) fn excerpt(text: &str) -> String {
-    text.chars().take(MAX_EXCERPT_CHARS).collect()
+    first_chars(text, MAX_EXCERPT_CHARS).to_owned()
 }
 
 /// Adds a summary, up to the maximum number.

@@ -16,6 +16,7 @@ use super::unrecorded_options::{EndReason, UnrecordedHttpOptions};
 use crate::client::connection::WaitOutcome;
 use crate::client::record::{Record, RecordLimits, RecordOptions};
 use crate::client::wait_budget::WaitBudget;
+use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd};
 use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, messages};
 
@@ -290,7 +291,7 @@ fn forward(sender: &UnboundedSender<RecordEvent>, entry: &Entry) {
 /// The JSON-RPC error for an HTTP status.
 fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     const SHOWN: usize = 300;
-    let text: String = text.trim().chars().take(SHOWN).collect();
+    let text = first_chars(text.trim(), SHOWN);
     let message =
         if text.is_empty() { format!("HTTP status {status}") } else { format!("HTTP status {status}: {text}") };
     Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
