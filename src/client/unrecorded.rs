@@ -106,8 +106,8 @@ impl UnrecordedConnection {
     /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
     /// server's requests.
     #[must_use]
-    pub(crate) fn over_http(order: UnrecordedHttpOptions) -> Self {
-        Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
+    pub(crate) fn over_http(options: UnrecordedHttpOptions) -> Self {
+        Self(Peer::Http(Box::new(UnrecordedHttp::new(options))))
     }
 
     /// Queues a line, which is sent during the next wait.

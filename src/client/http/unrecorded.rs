@@ -73,9 +73,9 @@ impl std::fmt::Debug for UnrecordedHttp {
 }
 
 impl UnrecordedHttp {
-    pub(in crate::client) fn new(order: UnrecordedHttpOptions) -> Self {
+    pub(in crate::client) fn new(options: UnrecordedHttpOptions) -> Self {
         let (sender, event) = unbounded_channel();
-        let observer = order.observer;
+        let observer = options.observer;
         let keeping = RecordOptions {
             limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
             observer: Some(Arc::new(move |entry| {
@@ -88,8 +88,8 @@ impl UnrecordedHttp {
             ..RecordOptions::default()
         };
         let record = Arc::new(Record::new(keeping));
-        let http = Arc::new(HttpConnection::new(order.endpoint, record, order.responder, order.stateless));
-        http.set_mirrored(order.mirrored);
+        let http = Arc::new(HttpConnection::new(options.endpoint, record, options.responder, options.stateless));
+        http.set_mirrored(options.mirrored);
         Self {
             http,
             event,
