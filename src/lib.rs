@@ -141,6 +141,7 @@ pub mod harness;
 mod inventory;
 mod json_pointer;
 mod judge;
+mod limits;
 mod line_diff;
 mod percent;
 mod plan;

@@ -16,6 +16,7 @@ use crate::case::{Body, Case, HttpKind};
 use crate::check::{RecordedConnection, milliseconds, stderr_of};
 use crate::context::case_result;
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
+use crate::limits::{MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
 use crate::session::full_capabilities;
 use crate::shell::quote_shell_words;
 use crate::spec::{Era, Revision, Transport};
@@ -24,10 +25,6 @@ use crate::transcript::{
     self, SavedConnection, SavedTranscript, SessionParameters, Transcript, messages, without_rate_limited,
 };
 use crate::verdict::{Totals, Verdict};
-
-/// The maximum length of the output of all processes in a summary, and of one of them.
-const MAX_SUMMARY_STDERR: usize = 8_000;
-const MAX_PROCESS_STDERR: usize = 4_000;
 
 /// The member of a stateless request that names its revision, and the one with the capabilities of the client.
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";

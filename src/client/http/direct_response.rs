@@ -23,6 +23,7 @@ use super::rate_limit::{is_rate_limit, retry_delay, wait_for_slot, wait_paused};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
 use super::url_relation::url_relation;
+use crate::limits::http::MAX_READ_TIME;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
 use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, messages, reports_rate_limit, same_id};
 
@@ -307,7 +308,7 @@ impl DirectResponseReader {
                     break;
                 }
             }
-            if began.elapsed() > Duration::from_secs(60) {
+            if began.elapsed() > MAX_READ_TIME {
                 break;
             }
         }

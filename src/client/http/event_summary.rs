@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::endpoint::HttpEndpoint;
+use crate::limits::http::MAX_EVENTS;
 use crate::text::first_chars;
 use crate::transcript::{HttpEnd, SseEventSummary};
 use crate::wire::{SseDecoder, SseEvent};
@@ -14,8 +15,6 @@ use crate::wire::{SseDecoder, SseEvent};
 /// How much of a body that is not a message is kept, in bytes.
 const MAX_BODY_EXCERPT_BYTES: usize = 4_096;
 
-/// How many events of a stream are kept, and how many characters of one that is not JSON.
-const MAX_EVENTS: usize = 1_000;
 const MAX_EXCERPT_CHARS: usize = 500;
 
 /// The beginning of a body.

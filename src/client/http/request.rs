@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::endpoint::HttpEndpoint;
 use super::exchange_log::ExchangeLog;
 use super::negotiated::Negotiated;
-use super::rate_limit::{MAX_RETRIES, wait_for_slot};
+use super::rate_limit::wait_for_slot;
 use crate::client::record::Record;
+use crate::limits::http::MAX_RETRIES;
 use crate::transcript::Entry;
 use crate::wire::Id;
 

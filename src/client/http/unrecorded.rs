@@ -16,14 +16,12 @@ use super::unrecorded_options::{EndReason, UnrecordedHttpOptions};
 use crate::client::connection::WaitOutcome;
 use crate::client::record::{Record, RecordLimits, RecordOptions};
 use crate::client::wait_budget::WaitBudget;
+use crate::limits::MAX_ANSWERED_REQUESTS;
+use crate::limits::http::DELIVERY_TIMEOUT;
 use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd};
 use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, messages};
 
-/// How long to wait for a message without a response to arrive.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many requests of the server are answered.
-const MAX_ANSWERED_REQUESTS: usize = 2_000;
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
 const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
 /// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
