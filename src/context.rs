@@ -37,7 +37,6 @@ use self::permits::{Priority, ProcessPermits};
 use self::shutdown::Shutdowns;
 pub(crate) use self::shutdown::{ClosedConnection, shutdown_grace_for};
 use self::statistics::Statistics;
-pub(crate) use self::statistics::milliseconds;
 pub(crate) use self::target::{SessionHistory, Target, UnconfirmedResult, case_result};
 use self::transcript_output::TranscriptOutput;
 use crate::case::Case;
@@ -46,29 +45,16 @@ use crate::client::{
     Connection, EntryObserver, HostState, MemoryBudget, PackagedProgram, RecordOptions, is_package_runner,
 };
 use crate::event::{Event, Problem, RunSummary, Sink};
+use crate::limits::{
+    EQUALLY_FAST_FACTOR, EXIT_STATUS_TIMEOUT, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER,
+    PROCESSES_OF_SLOW_SERVER, RECONNECT_TIMEOUT,
+};
 use crate::plan::{Launcher, Plan, default_jobs};
 use crate::spec::{Revision, Transport};
 use crate::transcript::{Entry, SessionParameters};
 
 /// The signal to stop a run: after `true`, the run ends every process and reports the results so far.
 pub type Stop = watch::Receiver<bool>;
-
-/// How long a process over HTTP that stopped answering gets to exit.
-const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
-
-/// The number of processes at once of a server that is slow to answer.
-const PROCESSES_OF_SLOW_SERVER: usize = 32;
-
-/// The number of sessions at once of an HTTP server that is slow to answer, at first and at most: all of them share one
-/// process, which may be slow because it is busy. While it opens sessions as fast as the first one, more are allowed.
-const FIRST_SESSIONS_OF_SLOW_SERVER: usize = 16;
-const MAX_SESSIONS_OF_SLOW_SERVER: usize = 96;
-
-/// How many times longer than the first opening another one may take if the open sessions do not slow it down.
-const EQUALLY_FAST: f32 = 1.5;
-
-/// How long an HTTP server that the client cannot restart gets to become reachable again.
-const RECONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The context that all parts of a run share. A clone is the same context.
 #[derive(Clone)]
@@ -168,7 +154,7 @@ impl Context {
     /// Allows one more session of an HTTP server that is slow to answer, up to a maximum, if it opened one as fast as the
     /// first.
     pub(crate) fn allow_further_session(&self, opening: Duration) {
-        let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST);
+        let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST_FACTOR);
         if !self.shared.first_opening.get().is_some_and(is_fast) {
             return;
         }

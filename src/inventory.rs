@@ -17,6 +17,7 @@ pub(crate) use self::hint_result::{HintOutcome, HintResult};
 pub(crate) use self::known_values::KnownValues;
 pub(crate) use self::primitives::{Primitives, Prompt};
 use crate::fuzz::{Dialect, ToolSchema};
+use crate::limits::SLOW_CALL;
 use crate::plan::CallPolicy;
 use crate::transcript::SessionParameters;
 
@@ -166,9 +167,6 @@ pub(crate) struct Inventory {
     /// Why no further requests can be sent, if so.
     pub(crate) stop_reason: Option<String>,
 }
-
-/// From which duration of its first call on a tool is slow.
-const SLOW_CALL: Duration = Duration::from_secs(1);
 
 /// The greatest number of tools that are used.
 pub(crate) const MAX_TOOLS: usize = 500;

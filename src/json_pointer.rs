@@ -1,13 +1,49 @@
-//! The tokens of a JSON Pointer (RFC 6901): escaping the names of members, and reading them back.
+//! JSON Pointers (RFC 6901): their tokens, and what one into a schema says about instances.
 
 /// A member's name as a token: `~` becomes `~0`, and `/` becomes `~1`.
-pub(crate) fn escape(name: &str) -> String {
+fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
 /// A token as a member's name.
-pub(crate) fn unescape(token: &str) -> String {
+#[must_use]
+pub fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
+}
+
+/// The pointer to a member of what a pointer leads to.
+#[must_use]
+pub fn join(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", escape(name))
+}
+
+/// Extends a pointer to a member of what it leads to.
+pub(crate) fn push(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&escape(name));
+}
+
+/// A step of a pointer into a schema, as a step from an instance to a value inside of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstanceStep<'p> {
+    /// To the member with the name of this token.
+    Member(&'p str),
+    /// To any item.
+    Item,
+    /// Through another keyword, which may lead to several values, to the same one, or to none.
+    Other,
+}
+
+/// The steps from an instance to the value that a subschema applies to, by the pointer to the subschema.
+pub(crate) fn instance_steps(schema_pointer: &str) -> impl Iterator<Item = InstanceStep<'_>> {
+    let mut tokens = schema_pointer.split('/').skip(1);
+    std::iter::from_fn(move || {
+        Some(match tokens.next()? {
+            "properties" => tokens.next().map_or(InstanceStep::Other, InstanceStep::Member),
+            "items" => InstanceStep::Item,
+            _ => InstanceStep::Other,
+        })
+    })
 }
 
 #[cfg(test)]
@@ -19,6 +55,20 @@ mod tests {
         for (name, token) in [("a/b", "a~1b"), ("~1", "~01"), ("~/", "~0~1"), ("", ""), ("é", "é")] {
             assert_eq!(escape(name), token);
             assert_eq!(unescape(token), name);
+            let mut pointer = "/a".to_owned();
+            push(&mut pointer, name);
+            assert_eq!(pointer, join("/a", name));
+            assert_eq!(pointer, format!("/a/{token}"));
         }
+    }
+
+    #[test]
+    fn a_subschema_says_which_values_it_applies_to() {
+        use InstanceStep::{Item, Member, Other};
+        let steps = |pointer| instance_steps(pointer).collect::<Vec<_>>();
+        assert_eq!(steps(""), []);
+        assert_eq!(steps("/properties/a~1b/items/properties/properties"), [Member("a~1b"), Item, Member("properties")]);
+        assert_eq!(steps("/anyOf/0/properties/items"), [Other, Other, Member("items")]);
+        assert_eq!(steps("/properties"), [Other]);
     }
 }

@@ -133,6 +133,7 @@ mod check;
 mod client;
 mod context;
 pub mod event;
+mod fnv;
 pub mod fuzz;
 pub mod guided;
 #[cfg(feature = "harness")]
@@ -140,6 +141,7 @@ pub mod harness;
 mod inventory;
 mod json_pointer;
 mod judge;
+mod limits;
 mod line_diff;
 mod percent;
 mod plan;
@@ -149,6 +151,7 @@ mod run;
 mod sequence;
 mod session;
 mod shard;
+mod shell;
 pub mod spec;
 mod text;
 mod transcript;
@@ -192,6 +195,9 @@ pub mod internals {
             block_on_and_end_processes, load_cases, plan, plan_of_selected, report_options, select_cases,
         };
     }
+    pub mod json_pointer {
+        pub use crate::json_pointer::{join, unescape};
+    }
     pub mod run {
         pub use crate::case::{Regression, RegressionError};
         pub use crate::context::Stop;
@@ -201,6 +207,9 @@ pub mod internals {
             installed_packages, judge_recording, run,
         };
         pub use crate::transcript::{LineError, MAX_LINE_BYTES, SavedTranscript, TranscriptReader};
+    }
+    pub mod text {
+        pub use crate::text::shortened;
     }
     pub mod transcript {
         pub use crate::transcript::{Entry, Event, SessionParameters, ShutdownStep, StepId, Transcript};

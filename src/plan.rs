@@ -2,7 +2,6 @@
 //!
 //! The plan is made of the user's settings by `judge`; here is no default.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -17,6 +16,7 @@ use crate::case::{Case, Hint, HttpKind, Regression};
 use crate::client::{HttpEndpoint, InProcessServer};
 use crate::reference::FaultSet;
 use crate::shard::Shard;
+use crate::shell::quote_shell_words;
 use crate::spec::{Revision, RevisionSet, Transport};
 
 /// Which revisions to judge.
@@ -319,7 +319,7 @@ impl Plan {
     #[must_use]
     pub fn replay_command(&self, file: &str) -> String {
         // `replay` takes none of the options that select cases and tools.
-        format!("mcp-conformance replay {}{}", quoted(file), self.reproduce_suffix)
+        format!("mcp-conformance replay {}{}", quote_shell_words([file]), self.reproduce_suffix)
     }
 
     /// The command that runs these cases in a revision, to reproduce a finding.
@@ -353,36 +353,9 @@ impl<const N: usize> From<[Revision; N]> for Revisions {
     }
 }
 
-/// Words quoted for a POSIX shell. What is not Unicode cannot be shown and is replaced.
-pub(crate) fn quote_shell_words<Word: AsRef<OsStr>>(words: impl IntoIterator<Item = Word>) -> String {
-    let words: Vec<String> = words.into_iter().map(|word| quoted(&word.as_ref().to_string_lossy())).collect();
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let quote = |text: &str| {
-        let quoted = shlex::Quoter::new().allow_nul(true).quote(text).map(Cow::into_owned);
-        quoted.expect("only a NUL could not be quoted")
-    };
-    match word.split_once('=') {
-        // Only before a command does a shell read an assignment.
-        Some((option, value)) if option.starts_with('-') && !value.is_empty() => {
-            format!("{}={}", quote(option), quote(value))
-        }
-        _ => quote(word),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_change_them() {
-        assert_eq!(quote_shell_words(["node", "a b", "it's", "$x", ""]), r#"node 'a b' "it's" '$x' ''"#);
-        assert_eq!(quote_shell_words(["./my-server", "--root=/srv"]), "./my-server --root=/srv");
-        assert_eq!(quote_shell_words(["A=b", "--root=a b", "a\0b"]), "'A=b' --root='a b' 'a\0b'");
-    }
 
     #[test]
     fn the_draft_is_judged_on_demand_only() {

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 pub(crate) use self::client_parameters::{full_capabilities, initialize_params, stateless_meta};
 use self::http_failure::{HttpFailure, http_failure};
 pub(crate) use self::launch::connect_unrecorded;
-pub(crate) use self::opening::{OTHER_ANSWER_WAIT, OpeningFailure, RejectedOpening};
+pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::ClientResponder;
 use self::response_sign::{
     ResponseSign, find_response, has_foreign_response, is_altered_copy, is_over, malformed_response_to, response_to,
@@ -28,25 +28,12 @@ use self::response_sign::{
 };
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
+use crate::limits::{
+    LOOSE_ID_WAIT, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME, TIMEOUT_AFTER_UNANSWERED,
+};
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
 use crate::wire::{Frame, FramingError, Id, same_id, same_id_loosely};
-
-/// How many requests in a row go unanswered before a session is given up.
-const MAX_UNANSWERED: usize = 2;
-
-/// How long a response is waited for once a request has gone unanswered, unless the server is known to be slower.
-const TIMEOUT_AFTER_UNANSWERED: Duration = Duration::from_secs(2);
-
-/// From which time on an answer is slow.
-const SLOW_ANSWER: Duration = Duration::from_millis(500);
-
-/// How long to wait for the right response after one with an altered id.
-const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
-
-/// How long a process that has not written anything yet may be idle after the time for its response is over: one that
-/// still starts is at work, or waits for a processor.
-const STARTING_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// A connection opened in one revision.
 #[derive(Debug)]
@@ -229,7 +216,7 @@ impl Session {
 
     /// Sends a line unchanged.
     pub(crate) async fn send_frame(&self, frame: Frame, step_id: Option<StepId>) {
-        self.connection.send(frame, step_id, Duration::from_secs(2)).await;
+        self.connection.send(frame, step_id, SEND_TIMEOUT).await;
     }
 
     /// Fills in missing members of a message: `jsonrpc`, the id of a request, and `_meta` in the stateless era. A

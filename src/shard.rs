@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fnv;
+
 /// One of several parts, written `2/3`.
 ///
 /// # Examples
@@ -31,7 +33,7 @@ impl Shard {
     /// Whether something of this name belongs to the part.
     #[must_use]
     pub fn holds(self, name: &str) -> bool {
-        stable_hash(name) % u64::from(self.of.max(1)) == u64::from(self.number.saturating_sub(1))
+        fnv::hash(name.bytes()) % u64::from(self.of.max(1)) == u64::from(self.number.saturating_sub(1))
     }
 }
 
@@ -71,12 +73,6 @@ impl TryFrom<String> for Shard {
     }
 }
 
-/// A hash that is the same on every machine and in every version: FNV-1a of 64 bits.
-#[must_use]
-pub(crate) fn stable_hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,13 +85,6 @@ mod tests {
                 assert_eq!(holders, 1, "{name} of {of}");
             }
         }
-    }
-
-    #[test]
-    fn the_hash_is_fnv_1a() {
-        assert_eq!(stable_hash(""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(stable_hash("a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(stable_hash("foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]

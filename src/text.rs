@@ -20,8 +20,9 @@ pub(crate) fn first_chars(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A text of at most this many characters; an ellipsis stands for what is cut off.
-pub(crate) fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
+/// A text of at most this many characters, or its beginning; an ellipsis stands for what is cut off.
+#[must_use]
+pub fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
     let first = first_chars(text, limit);
     if first.len() < text.len() { format!("{first}…").into() } else { text.into() }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::json_pointer::unescape;
+use crate::json_pointer::{InstanceStep, instance_steps, unescape};
 
 /// The keywords of a schema by the instance location that they apply to, as far as `properties` and `items` tell.
 #[derive(Debug)]
@@ -53,11 +53,10 @@ impl InstanceLocation {
     /// The instance location that a schema pointer describes, created if needed.
     fn descend(&mut self, pointer: &str) -> &mut Self {
         let mut location = self;
-        let mut segments = pointer.split('/').skip(1);
-        loop {
-            match segments.next() {
-                Some("properties") => {
-                    let name = unescape(segments.next().unwrap_or_default());
+        for step in instance_steps(pointer) {
+            match step {
+                InstanceStep::Member(token) => {
+                    let name = unescape(token);
                     let at = location.properties.binary_search_by(|(known, _)| known.as_str().cmp(&name));
                     let at = at.unwrap_or_else(|at| {
                         location.properties.insert(at, (name, Self::default()));
@@ -65,10 +64,11 @@ impl InstanceLocation {
                     });
                     location = &mut location.properties[at].1;
                 }
-                Some("items") => location = location.items.get_or_insert_default(),
-                _ => return location,
+                InstanceStep::Item => location = location.items.get_or_insert_default(),
+                InstanceStep::Other => break,
             }
         }
+        location
     }
 
     fn visit(&self, instance: &Value, visit_keyword: &mut impl FnMut(usize)) {

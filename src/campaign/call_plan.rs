@@ -16,6 +16,7 @@ use super::mutant_calls::MutantCalls;
 use super::value_pool::{PooledValue, ValuePool};
 use crate::check::fuzz::{Arguments, Call, Validity};
 use crate::event::Gap;
+use crate::fnv;
 use crate::fuzz::{
     Constraint, CoverageGoal, Generator, Malformed, MalformedKind, Random, Simplest, Source as _, ToolSchema,
     ViolationError,
@@ -558,9 +559,8 @@ fn location(pointer: &str) -> &str {
 
 /// Derives a tool's own seed.
 fn seed_for_tool(seed: u64, name: &str) -> u64 {
-    // FNV-1a, so that the seed does not depend on the order or number of the tools.
-    name.bytes()
-        .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    // The name, so that the seed does not depend on the order or number of the tools.
+    fnv::hash_from(seed ^ fnv::START, name.bytes())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::caller::Caller;
 use super::fuzz_call::FuzzCall;
 use super::shared_failures::SharedFailures;
 use crate::check::fuzz::{FuzzExchange, OracleViolation, Validity, excerpt};
+use crate::text::first_chars;
 use crate::verdict::{Confirmation, Counterexample};
 
 /// The maximum number of failures per tool to shrink; further ones are reported as observed.
@@ -195,10 +196,8 @@ pub(super) fn without_large_values(mut exchange: FuzzExchange) -> FuzzExchange {
 fn for_display(line: &[u8]) -> String {
     const MAX_DISPLAYED_CHARS: usize = 20_000;
     let text = String::from_utf8_lossy(line);
-    match text.char_indices().nth(MAX_DISPLAYED_CHARS) {
-        Some((at, _)) => format!("{}… ({} bytes in all)", &text[..at], line.len()),
-        None => text.into_owned(),
-    }
+    let first = first_chars(&text, MAX_DISPLAYED_CHARS);
+    if first.len() < text.len() { format!("{first}… ({} bytes in all)", line.len()) } else { text.into_owned() }
 }
 
 #[cfg(test)]

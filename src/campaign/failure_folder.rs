@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::case::Regression;
 use crate::event::SavedCalls;
+use crate::fnv;
 
 /// The name of the folder that is used unless the user chooses another one.
 const DEFAULT_FOLDER: &str = ".mcp-conformance";
@@ -166,8 +167,7 @@ fn is_reserved(name: &str) -> bool {
 
 /// A hash that is the same on every machine (FNV-1a, folded to 32 bits).
 pub(super) fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.fold(0xcbf2_9ce4_8422_2325_u64, mix) & 0xffff_ffff
+    fnv::hash(bytes) & 0xffff_ffff
 }
 
 #[cfg(test)]

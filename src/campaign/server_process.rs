@@ -20,6 +20,7 @@ use super::tools::FuzzTools;
 use crate::check::fuzz::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::headers::mirrored;
 use crate::client::{EndReason, HostState, Responder, UnrecordedConnection, WaitOutcome};
+use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::spec::{Era, Revision};
 use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
 
@@ -29,8 +30,6 @@ const MAX_HISTORY: usize = 1_024;
 const MAX_HISTORY_BYTES: usize = 16 << 20;
 /// The number of lines between two responses that may answer nothing before the server is stopped.
 const MAX_UNRELATED_LINES: usize = 5_000;
-/// The maximum number of requests of a process to answer.
-const MAX_ANSWERED_REQUESTS: usize = 2_000;
 /// How long to wait for the right response after one with a wrong id.
 const WRONG_ID_WAIT: Duration = Duration::from_millis(60);
 /// The exit status reported for a server that the client cannot restart.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::check::fuzz::Call;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The maximum number of names, and of values per name.
 const MAX_NAMES: usize = 64;
@@ -88,7 +88,7 @@ impl ValuePool {
             match value {
                 Value::Object(members) => {
                     for (name, member) in members {
-                        let pointer = format!("{pointer}/{}", escape(name));
+                        let pointer = json_pointer::join(&pointer, name);
                         match member {
                             Value::String(_) | Value::Number(_) => {
                                 self.add(name, member, Origin { pointer, ..origin.clone() }, source);

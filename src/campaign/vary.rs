@@ -9,7 +9,7 @@ use std::mem::discriminant;
 use serde_json::{Number, Value, json};
 
 use crate::fuzz::{Generator, Random};
-use crate::json_pointer::escape;
+use crate::json_pointer;
 use crate::verdict::{ArgumentPart, FailingValues};
 
 /// The maximum number of parts that are varied.
@@ -58,7 +58,7 @@ fn collect_leaves(value: &Value, pointer: String, leaves: &mut Vec<(String, Valu
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (name, member) in members {
-                collect_leaves(member, format!("{pointer}/{}", escape(name)), leaves);
+                collect_leaves(member, json_pointer::join(&pointer, name), leaves);
             }
         }
         Value::Array(items) if !items.is_empty() => {

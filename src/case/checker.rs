@@ -7,7 +7,7 @@ use super::placeholder::scan;
 use super::problem::UnlocatedDiagnostic;
 use super::schema_lint;
 use super::shapes::Shapes;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// What is wrong with a case so far.
@@ -164,7 +164,7 @@ pub(super) fn each_text(value: &Value, pointer: &str, visit: &mut impl FnMut(&st
         }
         Value::Object(members) => {
             for (name, member) in members {
-                let here = format!("{pointer}/{}", escape(name));
+                let here = json_pointer::join(pointer, name);
                 visit(&here, true, name);
                 each_text(member, &here, visit);
             }

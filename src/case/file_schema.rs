@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use super::problem::UnlocatedDiagnostic;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The JSON Schema of case files, for completion in editors.
 pub(crate) const SCHEMA: &str = include_str!("../../cases/schema.json");
@@ -83,7 +83,7 @@ pub(super) fn explain(schema: &Value, error: &ValidationError) -> Vec<UnlocatedD
                 .iter()
                 .map(|name| {
                     let flaw = UnlocatedDiagnostic::on_name(
-                        format!("{pointer}/{}", escape(name)),
+                        json_pointer::join(&pointer, name),
                         format!("unknown member `{name}`"),
                     );
                     flaw.nearest(name, known.into_iter().flat_map(|known| known.keys().map(String::as_str)))

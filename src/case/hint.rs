@@ -14,7 +14,7 @@ use super::jsonc::Document;
 use super::load::read;
 use super::model::Case;
 use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
-use crate::json_pointer::escape;
+use crate::json_pointer;
 use crate::spec::{Catalogue, Revision, RevisionSet};
 
 /// An example request to a server.
@@ -169,7 +169,7 @@ fn hint_of(hint: &Map<String, Value>, at: &str, cases: &[&str], flaws: &mut Vec<
         "call" => HintRequest::Call { tool: name, arguments },
         "get" => {
             for (argument, value) in arguments.iter().filter(|(_, value)| !value.is_string()) {
-                let pointer = format!("{at}/arguments/{}", escape(argument));
+                let pointer = json_pointer::join(&format!("{at}/arguments"), argument);
                 flaws.push(UnlocatedDiagnostic::at(
                     pointer,
                     format!("the arguments of a prompt are strings, but this is {value}"),

@@ -8,7 +8,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
 
 use super::problem::{Diagnostic, UnlocatedDiagnostic};
-use crate::json_pointer::{escape, unescape};
+use crate::json_pointer::{self, unescape};
 use crate::wire::MAX_DEPTH;
 
 /// The largest number of problems that are reported for one file; of more, only their number is.
@@ -125,7 +125,7 @@ fn convert(node: &Node, pointer: &str, depth: usize, flaws: &mut Vec<UnlocatedDi
             let mut twice = HashSet::new();
             for property in &object.properties {
                 let name = property.name.as_str();
-                let inner = format!("{pointer}/{}", escape(name));
+                let inner = json_pointer::join(pointer, name);
                 let value = convert(&property.value, &inner, depth + 1, flaws);
                 if members.insert(name.to_owned(), value).is_some() && twice.insert(name) {
                     flaws.push(UnlocatedDiagnostic::on_name(inner, format!("the member `{name}` is repeated")));

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::json_pointer::{escape, unescape};
+use crate::json_pointer::{self, unescape};
 
 /// The members that `**` does not descend into: they contain data of tools, not of the protocol.
 const OPAQUE: [&str; 6] = ["inputSchema", "outputSchema", "structuredContent", "toolResult", "arguments", "_meta"];
@@ -78,7 +78,7 @@ impl PathPattern {
                     let opaque =
                         OPAQUE.contains(&member.as_str()) || matches!(name, "params" | "error") && member == "data";
                     if !opaque {
-                        self.search(&format!("{path}/{}", escape(member)), member, inner, found);
+                        self.search(&json_pointer::join(path, member), member, inner, found);
                     }
                 }
             }
@@ -100,7 +100,7 @@ fn descend<'a>(tokens: &[Token], path: String, value: &'a Value, found: &mut Vec
     match (token, value) {
         (Token::Each, Value::Object(members)) => {
             for (member, inner) in members {
-                descend(rest, format!("{path}/{}", escape(member)), inner, found);
+                descend(rest, json_pointer::join(&path, member), inner, found);
             }
         }
         (Token::Each, Value::Array(items)) => {
@@ -110,7 +110,7 @@ fn descend<'a>(tokens: &[Token], path: String, value: &'a Value, found: &mut Vec
         }
         (Token::Name(name), Value::Object(members)) => {
             if let Some(inner) = members.get(name) {
-                descend(rest, format!("{path}/{}", escape(name)), inner, found);
+                descend(rest, json_pointer::join(&path, name), inner, found);
             }
         }
         (Token::Name(name), Value::Array(items)) => {

@@ -6,7 +6,7 @@ use super::checker::{Checker, objects, text};
 use super::checks::{Check, ConnectionRule};
 use super::path_pattern::PathPattern;
 use super::problem::UnlocatedDiagnostic;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// Checks `watch` and `rules`.
 pub(super) fn check_passive(checker: &mut Checker<'_>, case: &Map<String, Value>) {
@@ -76,7 +76,7 @@ fn check_name(checker: &mut Checker<'_>, name: &str, pointer: String, connection
 /// A rule with parameters, whose types the closed schema checks.
 fn check_connection_rule(checker: &mut Checker<'_>, rule: &Map<String, Value>, at: &str, connection: bool) {
     for (name, parameters) in rule {
-        let at = format!("{at}/{}", escape(name));
+        let at = json_pointer::join(at, name);
         if ConnectionRule::NAMES.contains(&name.as_str()) && !connection {
             checker
                 .report_name(at, format!("the check `{name}` is for a connection: set `watch.kind` to `connection`"));

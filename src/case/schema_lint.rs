@@ -8,7 +8,7 @@ use super::format::FORMATS;
 use super::lazy_schema::compile;
 use super::problem::UnlocatedDiagnostic;
 use super::shapes::{Shapes, each_reference};
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// Keywords whose value is a schema.
 const SUBSCHEMA: [&str; 10] = [
@@ -115,7 +115,7 @@ pub(super) fn flaws(schema: &Value, pointer: &str, shapes: &Shapes) -> Vec<Unloc
 fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<UnlocatedDiagnostic>) {
     let Value::Object(keywords) = schema else { return };
     for (keyword, value) in keywords {
-        let here = format!("{pointer}/{}", escape(keyword));
+        let here = json_pointer::join(pointer, keyword);
         let name = keyword.as_str();
         if SUBSCHEMA.contains(&name) {
             traverse(value, &here, flaws);
@@ -125,7 +125,7 @@ fn traverse(schema: &Value, pointer: &str, flaws: &mut Vec<UnlocatedDiagnostic>)
             }
         } else if SUBSCHEMA_OBJECT.contains(&name) {
             for (member, inner) in value.as_object().into_iter().flatten() {
-                let inside = format!("{here}/{}", escape(member));
+                let inside = json_pointer::join(&here, member);
                 if name == "patternProperties" {
                     expression(member, &inside, true, flaws);
                 }

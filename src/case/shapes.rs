@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The directory of the shapes below that of the cases, and how a reference to one begins.
 pub(super) const PREFIX: &str = "shapes/";
@@ -133,7 +133,7 @@ pub(super) fn each_reference(schema: &Value, pointer: &str, visit: &mut impl FnM
     match schema {
         Value::Object(members) => {
             for (keyword, value) in members.iter().filter(|(keyword, _)| !DATA.contains(&keyword.as_str())) {
-                let here = format!("{pointer}/{}", escape(keyword));
+                let here = json_pointer::join(pointer, keyword);
                 match shape_name(value).filter(|_| keyword == "$ref") {
                     Some(name) => visit(&here, name),
                     None => each_reference(value, &here, visit),

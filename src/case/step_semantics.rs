@@ -13,7 +13,7 @@ use super::file::ACTIONS;
 use super::parse::decode_hex;
 use super::placeholder::{Placeholder, UnknownPlaceholder, scan};
 use super::problem::UnlocatedDiagnostic;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 use crate::spec::RevisionSet;
 
 /// The members of a step that apply to some actions only: the member, the actions, and why not to others.
@@ -292,7 +292,7 @@ fn check_saves(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str, s
     let pipelined = step.get("pipelined") == Some(&Value::Bool(true));
     if let Some(values) = step.get("save").and_then(Value::as_object) {
         for (name, pointer) in values {
-            let here = format!("{at}/save/{}", escape(name));
+            let here = json_pointer::join(&format!("{at}/save"), name);
             if !saved.all.insert(name.clone()) {
                 checker.report_name(&here, format!("an earlier step already saves `{name}`"));
             }

@@ -113,7 +113,7 @@ fn http_end(end: &HttpEnd) -> String {
 
 /// A time in milliseconds, to the hundredth.
 #[must_use]
-pub(super) fn milliseconds(time: Duration) -> f64 {
+pub(crate) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
 }
 

@@ -45,7 +45,7 @@ mod task_tests;
 mod tests;
 
 pub use active::judge_active;
-pub(crate) use evidence::{evidence, stderr_of};
+pub(crate) use evidence::{evidence, milliseconds, stderr_of};
 pub use execution::Execution;
 pub use index::{IndexedConnections, RecordedConnection};
 pub use judgement::Judgement;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mcp_conformance::internals::case::{Answer, Count, Counts, Coverage, Entry, Reason, reason_in_detail};
-use mcp_conformance::report::layout::wrap;
+use mcp_conformance::report::layout::{display_width, padded, wrap};
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision};
 use serde_json::{Map, Value, json};
@@ -71,11 +71,11 @@ fn table(first_column: &str, rows: &[[String; 9]], out: &mut dyn Write) -> io::R
     let mut head = HEAD.map(str::to_owned);
     first_column.clone_into(&mut head[0]);
     let width = |column: usize| {
-        let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
+        let cells = rows.iter().chain([&head]).map(|row| display_width(&row[column]));
         cells.max().unwrap_or_default()
     };
     for row in [&head].into_iter().chain(rows) {
-        write!(out, "{:<1$}", row[0], width(0))?;
+        write!(out, "{}", padded(&row[0], width(0)))?;
         for (column, cell) in row.iter().enumerate().skip(1) {
             write!(out, "  {cell:>0$}", width(column))?;
         }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use mcp_conformance::internals::case::Case;
+use mcp_conformance::report::layout::{display_width, padded};
 use mcp_conformance::report::visible::visible;
 use mcp_conformance::spec::{Level, Revision, RevisionSet};
 
@@ -20,10 +21,11 @@ pub(super) fn list(cases: &[Arc<Case>], possible: RevisionSet, out: &mut dyn Wri
             ]
         })
         .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| display_width(&row[column])).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     for [id, revisions, level, title] in &rows {
-        writeln!(out, "{id:<0$}  {revisions:<1$}  {level:<2$}  {title}", widths[0], widths[1], widths[2])?;
+        let [id, revisions, level] = [(id, 0), (revisions, 1), (level, 2)].map(|(cell, at)| padded(cell, widths[at]));
+        writeln!(out, "{id}  {revisions}  {level}  {title}")?;
     }
     writeln!(out, "{}", if cases.len() == 1 { "1 case".to_owned() } else { format!("{} cases", cases.len()) })
 }

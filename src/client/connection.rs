@@ -19,6 +19,7 @@ use super::record::{Record, RecordOptions};
 use super::responder::Responder;
 use super::streams::{read_errors, read_lines, write_lines};
 use super::wait_budget::{WaitBudget, wait_at_most};
+use crate::limits::{CLOSED_OUTPUT_EXIT_TIMEOUT, LAST_OUTPUT_TIMEOUT, QUIET_POLLS_AFTER_EXIT};
 use crate::transcript::{Entry, Event, ShutdownStep, StepId};
 use crate::wire::Frame;
 
@@ -48,10 +49,6 @@ pub(crate) enum WaitOutcome<T> {
     /// The server closed its output, exited or was disconnected.
     Closed,
 }
-
-/// After how many polls without output a process that has exited counts as closed, though a child process keeps
-/// its output open.
-const QUIET_POLLS_AFTER_EXIT: usize = 5;
 
 /// What is to end a server first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -443,7 +440,7 @@ impl Connection {
             && self.record.state().closed
         {
             // Its output is closed: it has exited or is about to.
-            before = process.wait_for_exit(Duration::from_millis(50)).await;
+            before = process.wait_for_exit(CLOSED_OUTPUT_EXIT_TIMEOUT).await;
         }
         self.input = None;
         let (step, status) = match &mut self.peer {
@@ -488,7 +485,7 @@ impl Connection {
         // Read what is still in the pipe; drop a stream that stays open regardless.
         let drained = self.record.state().closed;
         if !drained {
-            let _open = self.wait(usize::MAX, Duration::from_millis(200), |_| None::<()>).await;
+            let _open = self.wait(usize::MAX, LAST_OUTPUT_TIMEOUT, |_| None::<()>).await;
         }
         for task in self.tasks.drain(..) {
             task.abort();

@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::process_table::{ProcessEntry, processes};
 use super::wait_budget::wait_at_most;
+use crate::limits::{INSPECT_INTERVAL, KILLED_EXIT_TIMEOUT, ORPHAN_SEARCH_INTERVAL, ORPHAN_SEARCH_TIMEOUT};
 use crate::transcript::ShutdownStep;
 
 /// How long a server may take at each step of its shutdown.
@@ -57,9 +58,6 @@ pub(crate) fn adopt_orphans() {
     }
 }
 
-/// How long orphans are searched for, in case they multiply while they are killed.
-const ORPHAN_SEARCH_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// Kills the children of this process that it did not start: orphans that the system reparented to it.
 fn end_orphans() {
     let Ok(own) = i32::try_from(std::process::id()) else { return };
@@ -75,7 +73,7 @@ fn end_orphans() {
         if !found {
             return;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(ORPHAN_SEARCH_INTERVAL);
     }
 }
 
@@ -119,9 +117,6 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// How often the process is inspected.
-    const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
-
     /// Watches a process that may do nothing for `max_idle`, and at first for `patience` in any case.
     pub(super) fn new(max_idle: Duration, patience: Duration) -> Self {
         let now = Instant::now();
@@ -135,7 +130,7 @@ impl Watchdog {
 
     /// Whether the process has been idle for too long. Never true if the system does not show activity.
     pub(super) fn is_expired(&mut self, process: &Process) -> bool {
-        if self.inspected_at.elapsed() < Self::INSPECT_INTERVAL {
+        if self.inspected_at.elapsed() < INSPECT_INTERVAL {
             return false;
         }
         self.inspected_at = Instant::now();
@@ -242,7 +237,7 @@ impl Process {
         // Even if the group leader has ended: a child of it may still hold the output.
         kill_group(self.group);
         if step == ShutdownStep::Sigkill {
-            let _status = self.wait_for_exit(Duration::from_secs(5)).await;
+            let _status = self.wait_for_exit(KILLED_EXIT_TIMEOUT).await;
         }
         groups().remove(&self.group);
         step

@@ -1,7 +1,6 @@
 //! The streams of a connection: lines are written to a server, and its messages are read, recorded and answered.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -9,11 +8,9 @@ use tokio::sync::mpsc;
 
 use super::record::Record;
 use super::responder::Responder;
+use crate::limits::LINE_FEED_TIMEOUT;
 use crate::transcript::Event;
 use crate::wire::{Frame, MessageKind, Splitter, messages};
-
-/// How long nothing may follow a message without a line feed before it is read nevertheless.
-pub(super) const LINE_FEED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Writes lines to a server until the sender is dropped, then closes its input.
 pub(super) async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {

@@ -18,8 +18,8 @@ use super::connection::{LaunchError, WaitOutcome};
 use super::http::{EndReason, UnrecordedHttp, UnrecordedHttpOptions};
 use super::process::{Process, ShutdownTimeouts};
 use super::record::EntryObserver;
-use super::streams::LINE_FEED_TIMEOUT;
 use super::wait_budget::WaitBudget;
+use crate::limits::{EXIT_STATUS_TIMEOUT, LAST_STDERR_DELAY, LINE_FEED_TIMEOUT};
 use crate::text::last_bytes;
 use crate::transcript::{Entry, Event};
 use crate::wire::{Frame, Line, Splitter};
@@ -30,8 +30,6 @@ const MAX_STDERR_BYTES: usize = 16 << 10;
 const MAX_UNFINISHED_LINE_BYTES: usize = 32 << 20;
 /// How much is read at once, in bytes.
 const READ_BUFFER_BYTES: usize = 64 << 10;
-/// How long to wait for the exit status of a process whose output is closed.
-const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A connection that keeps nothing but unread input.
 #[derive(Debug)]
@@ -106,8 +104,8 @@ impl UnrecordedConnection {
     /// Connects to a server over HTTP; nothing is sent before the first line. The connection itself answers the
     /// server's requests.
     #[must_use]
-    pub(crate) fn over_http(order: UnrecordedHttpOptions) -> Self {
-        Self(Peer::Http(Box::new(UnrecordedHttp::new(order))))
+    pub(crate) fn over_http(options: UnrecordedHttpOptions) -> Self {
+        Self(Peer::Http(Box::new(UnrecordedHttp::new(options))))
     }
 
     /// Queues a line, which is sent during the next wait.
@@ -362,7 +360,7 @@ impl Streams {
             Some(process) => {
                 let status = process.wait_for_exit(EXIT_STATUS_TIMEOUT).await;
                 // The last of its standard error may still be on its way.
-                tokio::time::sleep(Duration::from_millis(2)).await;
+                tokio::time::sleep(LAST_STDERR_DELAY).await;
                 status.unwrap_or_else(|| "it closed its output and keeps running".to_owned())
             }
             None => "it closed its output".to_owned(),

@@ -7,11 +7,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often the clock is read during a wait.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How much longer than requested a poll may take; any time beyond it was spent by this program.
-const MAX_POLL_OVERRUN: Duration = Duration::from_millis(50);
+use crate::limits::{MAX_POLL_OVERRUN, WAIT_POLL_INTERVAL};
 
 /// The remaining time of a wait for a server.
 #[derive(Debug)]
@@ -38,7 +34,7 @@ impl WaitBudget {
 
     /// Waits for a future, until the next poll at most.
     pub(super) async fn poll<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
-        let step = self.left.min(POLL_INTERVAL);
+        let step = self.left.min(WAIT_POLL_INTERVAL);
         let began = Instant::now();
         let outcome = tokio::time::timeout(step, future).await.ok();
         self.last = began.elapsed().min(step + MAX_POLL_OVERRUN).min(self.left);

@@ -8,13 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::limits::{MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
 use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
-
-/// The least time that a response is waited for whose kind is known to go unanswered.
-const MIN_REPEATED_WAIT: Duration = Duration::from_millis(100);
-
-/// How much longer than its slowest answer a server gets for such a response.
-const SLOWEST_ANSWER_FACTOR: u32 = 2;
 
 /// What the sessions of one revision know about the server's answers.
 #[derive(Debug, Default)]

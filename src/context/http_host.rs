@@ -9,17 +9,11 @@ use tokio::sync::Mutex;
 
 use super::command::command_of;
 use crate::client::{BackgroundProcess, HttpEndpoint, LaunchError, ShutdownTimeouts};
+use crate::limits::{
+    FIRST_LISTENING_POLL_INTERVAL, HTTP_INPUT_CLOSED_TIMEOUT, LISTENING_POLL_INTERVAL, MAX_HTTP_RESTARTS,
+    REPLACED_SHUTDOWN_TIMEOUT,
+};
 use crate::plan::{HttpTarget, ServerCommand};
-
-/// How often to poll whether the server listens: initially, and at most.
-const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(2);
-const POLL_INTERVAL: Duration = Duration::from_millis(25);
-
-/// How long a process gets to exit before its replacement starts.
-const REPLACED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(50);
-
-/// How often a server that has ended is restarted in a run.
-const MAX_RESTARTS: usize = 40;
 
 /// The reason why a server is not available.
 #[derive(Debug)]
@@ -59,7 +53,7 @@ pub(crate) async fn is_listening(server: &HttpTarget, limit: Duration) -> bool {
         if began.elapsed() >= limit {
             return false;
         }
-        tokio::time::sleep(POLL_INTERVAL * 4).await;
+        tokio::time::sleep(LISTENING_POLL_INTERVAL * 4).await;
     }
 }
 
@@ -85,14 +79,17 @@ impl HttpHost {
             }
             self.record_output(running, &server.endpoint);
         }
-        if self.ends.fetch_add(1, Ordering::Relaxed) > MAX_RESTARTS {
+        if self.ends.fetch_add(1, Ordering::Relaxed) > MAX_HTTP_RESTARTS {
             return Err(HostError::TooManyRestarts);
         }
         *process = None;
         // Only before the first start: later, the address may still be held by what is left of the server itself. An
         // address elsewhere may be that of a proxy, which always listens.
         let is_first = self.launches() == 0;
-        if is_first && server.endpoint.is_loopback() && server.endpoint.accepts_connections(POLL_INTERVAL * 20).await {
+        if is_first
+            && server.endpoint.is_loopback()
+            && server.endpoint.accepts_connections(LISTENING_POLL_INTERVAL * 20).await
+        {
             return Err(HostError::AddressInUse);
         }
         self.start(&mut process, server, command, limit).await
@@ -118,13 +115,13 @@ impl HttpHost {
     ) -> Result<(), HostError> {
         self.starts.fetch_add(1, Ordering::Relaxed);
         let started = process.insert(start(command).map_err(HostError::NotStarted)?);
-        let (began, mut pause) = (Instant::now(), FIRST_POLL_INTERVAL);
+        let (began, mut pause) = (Instant::now(), FIRST_LISTENING_POLL_INTERVAL);
         loop {
             if let Some(status) = started.status() {
                 self.record_output(started, &server.endpoint);
                 return Err(HostError::Ended(status));
             }
-            if server.endpoint.accepts_connections(POLL_INTERVAL * 20).await {
+            if server.endpoint.accepts_connections(LISTENING_POLL_INTERVAL * 20).await {
                 return Ok(());
             }
             if began.elapsed() > limit {
@@ -132,7 +129,7 @@ impl HttpHost {
                 return Err(HostError::NotListening);
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(POLL_INTERVAL);
+            pause = (pause * 2).min(LISTENING_POLL_INTERVAL);
         }
     }
 
@@ -166,7 +163,7 @@ impl HttpHost {
     pub(crate) async fn end(&self, grace: Duration) {
         if let Some(process) = self.process.lock().await.take() {
             // A listening server does not exit when its input closes, so do not wait for that.
-            process.end(ShutdownTimeouts { input_closed: Duration::from_millis(50), sigterm: grace }).await;
+            process.end(ShutdownTimeouts { input_closed: HTTP_INPUT_CLOSED_TIMEOUT, sigterm: grace }).await;
         }
     }
 }

@@ -6,16 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::client::{Connection, ShutdownTimeouts};
+use crate::limits::{IGNORED_STEP_TIMEOUT, MAX_SHUTDOWN_GRACE, UNJUDGED_SHUTDOWN_TIMEOUT};
 use crate::transcript::{Entry, ShutdownStep};
-
-/// How long a server gets to exit on its own where no case judges that.
-const UNJUDGED_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(400);
-
-/// How long a server gets at a step that it is known to ignore.
-const IGNORED_STEP_TIMEOUT: Duration = Duration::from_millis(50);
-
-/// The maximum grace time at a shutdown step that a slow startup allows.
-const MAX_GRACE: Duration = Duration::from_secs(10);
 
 /// A closed connection with its transcript.
 #[derive(Debug, Clone)]
@@ -36,7 +28,7 @@ pub(crate) struct ClosedConnection {
 /// slowly as well.
 pub(crate) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Duration {
     let startup = connection.first_line().unwrap_or_default();
-    grace.max((startup * 3).min(MAX_GRACE))
+    grace.max((startup * 3).min(MAX_SHUTDOWN_GRACE))
 }
 
 /// What is known about the shutdowns of a run.

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::check::milliseconds;
 use crate::event::Timing;
 
 /// The measurements of a run so far.
@@ -48,11 +49,6 @@ impl Statistics {
             own_cpu_ms: own_cpu_ms(),
         }
     }
-}
-
-/// A duration in milliseconds, rounded to hundredths.
-pub(crate) fn milliseconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 100_000.0).round() / 100.0
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

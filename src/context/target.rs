@@ -11,9 +11,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
 use super::Context;
-use super::statistics::milliseconds;
 use crate::case::Case;
-use crate::check::Judgement;
+use crate::check::{Judgement, milliseconds};
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
 use crate::spec::Revision;

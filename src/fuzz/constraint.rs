@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// One occurrence of an assertion keyword.
 ///
@@ -130,19 +130,19 @@ fn collect(schema: &Value, pointer: &mut String, constraints: &mut Vec<Constrain
         let length = pointer.len();
         match value {
             Value::Object(_) if SUBSCHEMA_KEYWORDS.contains(&name) => {
-                step(pointer, keyword);
+                json_pointer::push(pointer, keyword);
                 collect(value, pointer, constraints);
             }
             // `additionalProperties: false` is a constraint already.
             Value::Bool(false) if matches!(name, "items" | "then" | "else") => {
-                step(pointer, keyword);
+                json_pointer::push(pointer, keyword);
                 collect(value, pointer, constraints);
             }
             Value::Array(branches) if SUBSCHEMA_LIST_KEYWORDS.contains(&name) => {
                 for (position, branch) in branches.iter().enumerate() {
                     let length = pointer.len();
-                    step(pointer, keyword);
-                    step(pointer, &position.to_string());
+                    json_pointer::push(pointer, keyword);
+                    json_pointer::push(pointer, &position.to_string());
                     collect(branch, pointer, constraints);
                     pointer.truncate(length);
                 }
@@ -150,8 +150,8 @@ fn collect(schema: &Value, pointer: &mut String, constraints: &mut Vec<Constrain
             Value::Object(entries) if SUBSCHEMA_MAP_KEYWORDS.contains(&name) => {
                 for (entry, subschema) in entries {
                     let length = pointer.len();
-                    step(pointer, keyword);
-                    step(pointer, entry);
+                    json_pointer::push(pointer, keyword);
+                    json_pointer::push(pointer, entry);
                     collect(subschema, pointer, constraints);
                     pointer.truncate(length);
                 }
@@ -160,12 +160,6 @@ fn collect(schema: &Value, pointer: &mut String, constraints: &mut Vec<Constrain
         }
         pointer.truncate(length);
     }
-}
-
-/// Appends a token to a JSON pointer.
-fn step(pointer: &mut String, token: &str) {
-    pointer.push('/');
-    pointer.push_str(&escape(token));
 }
 
 /// The schema without one constraint, or `None` if it does not contain it.

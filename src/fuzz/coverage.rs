@@ -16,7 +16,7 @@ use super::{
     source::{Random, Simplest},
     string::UNUSUAL_NAMES_TRIED,
 };
-use crate::json_pointer::escape;
+use crate::json_pointer::{self, InstanceStep, instance_steps};
 
 /// How many goals one generator has at most.
 const MAX_GOALS: usize = 4_096;
@@ -107,7 +107,7 @@ impl Generator {
         let mut properties: Vec<(Option<usize>, VecDeque<CoverageGoal>)> = Vec::new();
         let mut rest = goals;
         for (name, rank) in required.chain(optional) {
-            let place = join_pointer("", name);
+            let place = json_pointer::join("", name);
             let inside = format!("{place}/");
             let is_own = |one: &CoverageGoal| {
                 one.decisions.len() > prefix.len() && (one.place == place || one.place.starts_with(&inside))
@@ -153,12 +153,12 @@ impl Generator {
     pub fn violation_goals(&self) -> Vec<CoverageGoal> {
         let Class::Violates(constraint) = &self.class else { return Vec::new() };
         let mut place = String::new();
-        let mut steps = constraint.pointer.split('/').skip(1);
+        let mut steps = instance_steps(&constraint.pointer);
         while let Some(step) = steps.next() {
-            match (step, steps.next()) {
-                ("properties", Some(name)) => place = format!("{place}/{name}"),
-                ("items", None) => place.push_str("/*"),
-                _ => return Vec::new(),
+            match step {
+                InstanceStep::Member(token) => place = format!("{place}/{token}"),
+                InstanceStep::Item if steps.next().is_none() => place.push_str("/*"),
+                InstanceStep::Item | InstanceStep::Other => return Vec::new(),
             }
         }
         let mut goals = self.coverage_goals();
@@ -186,7 +186,7 @@ impl Generator {
             .map(|(name, _)| (name, None))
             .chain(object.optional.iter().enumerate().map(|(rank, (name, _))| (name, Some(rank))));
         for (name, rank) in entries.take(PAIRWISE_LIMITS.0) {
-            let place = join_pointer("", name);
+            let place = json_pointer::join("", name);
             let mut levels: Vec<Level> = Vec::new();
             if rank.is_some() {
                 levels.push(Level { rank: None, decisions: Decisions::new(), description: format!("{place} absent") });
@@ -448,7 +448,7 @@ impl GoalCollector<'_> {
         for (position, slot) in array.prefix.iter().enumerate() {
             let mut decisions = decisions.clone();
             decisions.push((id, ForcedDecision::Length(position + 1)));
-            self.enqueue(*slot, decisions, join_pointer(place, "*"));
+            self.enqueue(*slot, decisions, json_pointer::join(place, "*"));
         }
         // The first unconstrained place follows those that `contains` requires.
         let demanded: usize = array.contains_rules.iter().map(|rule| rule.min).sum();
@@ -456,16 +456,16 @@ impl GoalCollector<'_> {
         if length <= array.max {
             let mut decisions = decisions.clone();
             decisions.push((id, ForcedDecision::Length(length)));
-            self.enqueue(array.rest, decisions, join_pointer(place, "*"));
+            self.enqueue(array.rest, decisions, json_pointer::join(place, "*"));
         }
         for rule in &array.contains_rules {
-            self.enqueue(rule.rest, decisions.clone(), join_pointer(place, "*"));
+            self.enqueue(rule.rest, decisions.clone(), json_pointer::join(place, "*"));
         }
     }
 
     fn collect_object(&mut self, id: NodeId, object: &ObjectSpec, decisions: &Decisions, place: &str) {
         for (name, node) in &object.required {
-            self.enqueue(*node, decisions.clone(), join_pointer(place, name));
+            self.enqueue(*node, decisions.clone(), json_pointer::join(place, name));
         }
         if !object.optional.is_empty() {
             let none = "no optional entry".to_owned();
@@ -474,13 +474,13 @@ impl GoalCollector<'_> {
             self.add_goal(id, decisions, ForcedDecision::All, place, all);
         }
         for (rank, (name, node)) in object.optional.iter().enumerate() {
-            let place = join_pointer(place, name);
+            let place = json_pointer::join(place, name);
             let forced = ForcedDecision::Present(vec![rank]);
             let decisions = self.add_goal(id, decisions, forced, &place, PRESENT.to_owned());
             self.enqueue(*node, decisions, place);
         }
         for (chosen, template) in object.templates.iter().enumerate() {
-            let place = join_pointer(place, "*");
+            let place = json_pointer::join(place, "*");
             let description = "an entry of another name".to_owned();
             let entry_decisions = self.add_goal(id, decisions, ForcedDecision::Extra(chosen, 0), &place, description);
             if self.generator.plan.takes_any_name(template) {
@@ -493,11 +493,6 @@ impl GoalCollector<'_> {
             self.enqueue(template.value, decisions, place);
         }
     }
-}
-
-/// Appends a token to a JSON pointer.
-fn join_pointer(place: &str, step: &str) -> String {
-    format!("{place}/{}", escape(step))
 }
 
 #[cfg(test)]

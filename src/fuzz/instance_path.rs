@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The maximum length of a path.
 const MAX_STEPS: usize = 24;
@@ -58,8 +58,7 @@ fn follow(
     let mut go = |tokens: &[&str], step: Option<PathStep>| {
         let mut target = pointer.to_owned();
         for token in tokens {
-            target.push('/');
-            target.push_str(&escape(token));
+            json_pointer::push(&mut target, token);
         }
         let mut path = path.to_vec();
         path.extend(step);

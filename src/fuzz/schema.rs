@@ -27,7 +27,7 @@ use super::{
     source::{Random, Simplest, Source},
     splice,
 };
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// An obvious mistake that every server can detect.
 ///
@@ -539,7 +539,7 @@ fn mentions_unevaluated(schema: &Value) -> bool {
 
 /// The JSON pointer of a property of the root.
 fn pointer_to(name: &str) -> String {
-    format!("/{}", escape(name))
+    json_pointer::join("", name)
 }
 
 fn invalid_schema(error: &jsonschema::ValidationError<'_>) -> SchemaError {

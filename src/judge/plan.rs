@@ -12,10 +12,11 @@ use super::error::JudgeError;
 use super::server::Server;
 use super::settings::{FuzzRevisions, FuzzSettings, Settings};
 use crate::case::{self, Body, Case, SelectedCases, Selection};
-use crate::plan::{self, CallBudget, CallPolicy, FuzzPlan, Launcher, Plan, Revisions, quote_shell_words};
+use crate::plan::{self, CallBudget, CallPolicy, FuzzPlan, Launcher, Plan, Revisions};
 use crate::reference::Fault;
 use crate::report::Options;
 use crate::shard::Shard;
+use crate::shell::quote_shell_words;
 use crate::spec::Revision;
 
 /// Reads every case, the built-in ones and those in a folder, sorted by id.

@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
 use super::error::JudgeError;
 use crate::client::{FurtherTokens, HttpEndpoint, InProcessServer};
-use crate::plan::{HttpTarget, Launcher, ServerCommand, quote_shell_words};
+use crate::plan::{HttpTarget, Launcher, ServerCommand};
 use crate::reference::Fault;
+use crate::shell::quote_shell_words;
 use crate::spec::Transport;
 
 /// The server under test.

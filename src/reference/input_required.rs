@@ -15,6 +15,7 @@ use super::connection_state::{ConnectionState, NoResult, Request};
 use super::fault::{Fault, HttpFault};
 use super::injection::client_request as client_request_injection;
 use super::message::{INTERNAL_ERROR, MISSING_CAPABILITY, Object, RpcError, invalid_params, object};
+use crate::fnv;
 
 /// The only key in `inputRequests`.
 const INPUT_KEY: &str = "input";
@@ -138,13 +139,9 @@ fn owner(connection: &ConnectionState<'_>) -> &'static str {
     if shared { "" } else { connection.user.prefix() }
 }
 
-/// FNV-1a over the name of a user, a string and a secret suffix.
+/// A hash of the name of a user, a string and a secret suffix.
 fn checksum(owner: &str, text: &str) -> u64 {
-    owner
-        .bytes()
-        .chain(text.bytes())
-        .chain(*b"mock state")
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    fnv::hash(owner.bytes().chain(text.bytes()).chain(*b"mock state"))
 }
 
 /// Encodes `requestState`.

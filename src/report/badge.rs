@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use super::conclusion::{CaseCounts, Conclusion};
+use super::markup::escape;
 use super::{Renderer, Report, verdict_line};
 use crate::verdict::Verdict;
 
@@ -27,7 +28,7 @@ impl Renderer for Badge {
         let (left, right) = (width(LABEL), width(&message));
         let total = left + right;
         // The verdict line may quote the server, and `]]>` is not allowed in XML text.
-        let title = verdict_line(report).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let title = escape(&verdict_line(report), &[]);
         writeln!(
             out,
             r##"<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="20" role="img" aria-label="{LABEL}: {message}">

@@ -9,6 +9,7 @@ use super::{BaselineComparison, FailOn, Report, StaleEntry};
 use crate::baseline::{Baseline, BaselineEntry, Change, NO_REASON_YET};
 use crate::event::CaseResult;
 use crate::spec::{Revision, RevisionSet};
+use crate::text::first_chars;
 use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// The tools that a finding is about, without duplicates.
@@ -65,8 +66,8 @@ fn fails(finding: &Finding, fail_on: FailOn) -> bool {
 ///
 /// `is_case` returns whether a case with that id exists. The start date of the run decides which entries have expired.
 pub fn apply_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_case: impl Fn(&str) -> bool) {
-    let today: String = report.started.chars().take(10).collect();
-    let active: Vec<&BaselineEntry> = baseline.entries.iter().filter(|entry| !entry.is_expired(&today)).collect();
+    let today = first_chars(&report.started, 10);
+    let active: Vec<&BaselineEntry> = baseline.entries.iter().filter(|entry| !entry.is_expired(today)).collect();
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
         for finding in &mut result.findings {
             finding.accepted = reason(&active, &result.case, finding).map(str::to_owned);
@@ -98,7 +99,7 @@ pub fn apply_baseline(report: &mut Report, baseline: &Baseline, file: &str, is_c
     }
     let is_found = |entry: &&BaselineEntry| report.results().any(|result| finds(result, entry));
     comparison.expired =
-        baseline.entries.iter().filter(|entry| entry.is_expired(&today)).filter(is_found).cloned().collect();
+        baseline.entries.iter().filter(|entry| entry.is_expired(today)).filter(is_found).cloned().collect();
     report.baseline = Some(comparison);
 }
 

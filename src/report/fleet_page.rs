@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::fleet::{Fleet, RevisionResult, Server};
+use super::markup::escape;
 use super::visible::excerpt;
 use crate::percent;
 use crate::spec::Revision;
@@ -103,8 +104,7 @@ fn revision_badge(server: &Server, revision: Revision) -> String {
 
 /// Escapes a text for use as element content or as the value of an attribute.
 fn html(text: &str) -> String {
-    let shown = excerpt(text, 300, 0);
-    shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+    escape(&excerpt(text, 300, 0), &['"', '\''])
 }
 
 /// A path as the target of a link, which has neither a scheme nor a host.

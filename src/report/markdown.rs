@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use super::conclusion::{CaseCounts, color_verdict};
 use super::finding_text::{evidence_lines, flaky_note, level_label};
 use super::group::{GroupedFinding, Parts, RequirementGroup};
+use super::markup::escape;
 use super::sdk::Sdk;
 use super::visible::excerpt;
 use super::{Renderer, Report, verdict_line};
@@ -257,8 +258,7 @@ fn link(address: &str) -> String {
 /// A code span as HTML, for positions where Markdown is not interpreted.
 fn html_code(span: &str) -> String {
     let text = span.trim_matches('`').trim().replace("\\|", "|");
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    format!("<code>{text}</code>")
+    format!("<code>{}</code>", escape(&text, &['"']))
 }
 
 #[cfg(test)]

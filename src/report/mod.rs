@@ -104,6 +104,7 @@ mod json;
 #[cfg(feature = "reports")]
 mod junit;
 mod markdown;
+mod markup;
 mod model;
 mod palette;
 #[cfg(feature = "cli")]

@@ -15,8 +15,8 @@ use super::group::{GroupedFinding, group_causes};
 use super::json::write_escaped;
 use super::visible::{excerpt, visible};
 use super::{Conclusion, Renderer, Report};
+use crate::fnv;
 use crate::percent;
-use crate::shard::stable_hash;
 use crate::spec::{Catalogue, Level, book_address, requirement_page};
 use crate::verdict::{Finding, Verdict};
 
@@ -290,7 +290,7 @@ fn sarif_result(
     let identity = [finding.requirement.as_str(), grouped.message].join("\n");
     let number = seen.entry(identity.clone()).or_default();
     *number += 1;
-    let fingerprint = format!("{:016x}:{number}", stable_hash(&identity));
+    let fingerprint = format!("{:016x}:{number}", fnv::hash(identity.bytes()));
     let revisions: Vec<&'static str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
     let cases: Vec<String> = grouped.cases.iter().map(|case| visible(case).into_owned()).collect();
     let tools: Vec<String> = grouped.tools.iter().map(|tool| visible(tool).into_owned()).collect();

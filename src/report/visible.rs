@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::text::first_chars;
+
 /// Whether a character controls the terminal or is invisible: control characters, characters that change the text
 /// direction, and characters without a glyph.
 #[must_use]
@@ -60,8 +62,8 @@ pub fn excerpt(text: &str, limit: usize, truncated: usize) -> String {
         visible(text).into_owned()
     } else {
         let tail = TAIL_CHARS.min(limit / 4);
-        let head_end = byte_of(text, limit - tail);
-        let tail_start = byte_of(text, length - tail);
+        let head_end = first_chars(text, limit - tail).len();
+        let tail_start = first_chars(text, length - tail).len();
         let omitted = tail_start - head_end;
         format!("{} [... {omitted} bytes ...] {}", visible(&text[..head_end]), visible(&text[tail_start..]))
     };
@@ -69,11 +71,6 @@ pub fn excerpt(text: &str, limit: usize, truncated: usize) -> String {
         write!(shown, " [... {truncated} more bytes]").expect("a string takes all that is written");
     }
     shown
-}
-
-/// The byte offset of the character with this index.
-fn byte_of(text: &str, index: usize) -> usize {
-    text.char_indices().nth(index).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

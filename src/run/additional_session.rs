@@ -1,16 +1,13 @@
 //! Opens additional sessions of a slow server, next to the one that a queue of cases has.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::case_session::{ClosedSessions, OpenError, open};
 use crate::context::{ProcessPermit, Target};
+use crate::limits::PERMIT_POLL_INTERVAL;
 use crate::session::Session;
-
-/// How often a session that waits for its permit checks whether it is still needed.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Opens an additional session. If it is no longer needed before it gets its permit, or cannot be opened, returns the
 /// sessions that were closed: the others do the work.
@@ -22,7 +19,7 @@ pub(super) async fn open_additional_session(
 ) -> Result<(Session, ProcessPermit), ClosedSessions> {
     let mut granted = pin!(target.context.request_permit().granted());
     let permit = loop {
-        let waited = tokio::time::timeout(POLL_INTERVAL, &mut granted).await;
+        let waited = tokio::time::timeout(PERMIT_POLL_INTERVAL, &mut granted).await;
         // The first session waits for this one, which must not wait for a permit without need.
         if !is_needed() || target.stop_reason().is_some() {
             return Err(ClosedSessions::new());

@@ -11,12 +11,7 @@ use super::example_arguments::likely_value;
 use super::suggested_values::{is_remote_url, quoted_values, readings, suggested_values};
 use crate::fuzz::{Dialect, ToolSchema};
 use crate::inventory::{KnownValues, Prompt, Tool};
-
-/// The maximum number of attempts per tool or prompt.
-const MAX_ATTEMPTS: usize = 24;
-
-/// The maximum number of values per property.
-const MAX_VALUES: usize = 10;
+use crate::limits::{MAX_SEARCH_ATTEMPTS, MAX_SEARCH_VALUES};
 
 /// Parts of the names of tools that destroy something. What no annotation declares harmless is not searched for.
 const DESTROYING: [&str; 20] = [
@@ -109,7 +104,7 @@ impl ArgumentSearch {
 
     /// The next arguments to try; `None` if there are no others.
     pub(super) fn next(&mut self, known: &KnownValues) -> Option<Value> {
-        if self.tried.len() > MAX_ATTEMPTS {
+        if self.tried.len() > MAX_SEARCH_ATTEMPTS {
             return None;
         }
         let next = self.candidates(known).into_iter().find(|one| !self.tried.contains(one))?;
@@ -158,7 +153,7 @@ impl ArgumentSearch {
             let known = self.suggested.entry(name).or_default();
             known.retain(|value| !values.contains(value));
             known.splice(0..0, values.iter().cloned());
-            known.truncate(MAX_VALUES);
+            known.truncate(MAX_SEARCH_VALUES);
         }
     }
 
@@ -198,7 +193,7 @@ impl ArgumentSearch {
             }));
         }
         let best = made.first().unwrap_or(&minimal).clone();
-        made.extend(variants(&self.schema, &best, MAX_ATTEMPTS));
+        made.extend(variants(&self.schema, &best, MAX_SEARCH_ATTEMPTS));
         made.retain(|arguments| self.schema.is_valid(arguments) && !leads_elsewhere(arguments));
         made
     }
@@ -242,7 +237,7 @@ impl ArgumentSearch {
                 fitting.push(value);
             }
         }
-        fitting.truncate(MAX_VALUES);
+        fitting.truncate(MAX_SEARCH_VALUES);
         fitting
     }
 
@@ -400,7 +395,7 @@ mod tests {
             search.learn(&arguments, &format!("a: try {}", tried.len()));
             tried.push(arguments);
         }
-        assert!(tried.len() <= MAX_ATTEMPTS);
+        assert!(tried.len() <= MAX_SEARCH_ATTEMPTS);
     }
 
     #[test]

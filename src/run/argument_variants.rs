@@ -5,16 +5,14 @@ use serde_json::Value;
 
 use super::example_arguments::{is_moderate, names_only_what_is_listed};
 use crate::fuzz::{CoverageGoal, ToolSchema};
-
-/// The maximum number of goals that are looked at.
-const MAX_GOALS: usize = 256;
+use crate::limits::MAX_VARIANT_GOALS;
 
 /// Valid arguments that differ from given ones in one decision, at most `most` of them: enumerations and booleans first,
 /// then branches, then the rest.
 pub(super) fn variants(schema: &ToolSchema, given: &Value, most: usize) -> Vec<Value> {
     let Value::Object(members) = given else { return Vec::new() };
     let mut goals = schema.valid().coverage_goals();
-    goals.truncate(MAX_GOALS);
+    goals.truncate(MAX_VARIANT_GOALS);
     goals.sort_by_key(priority);
     let mut made: Vec<Value> = Vec::new();
     for goal in goals.iter().filter(|goal| priority(goal) < LAST) {

@@ -14,7 +14,7 @@ use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
     was_refused,
 };
-use super::discovery::{RemainingDiscovery, TIMEOUTS_OF_SILENT_SERVER, wait_for_unanswered};
+use super::discovery::{RemainingDiscovery, wait_for_unanswered};
 use super::further_requests::send_further_requests;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
@@ -24,24 +24,13 @@ use crate::check::{self, Execution, Judgement};
 use crate::client::WaitOutcome;
 use crate::context::{PermitRequest, ProcessPermit, SessionHistory, Target};
 use crate::inventory::Inventory;
+use crate::limits::{
+    MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
+    MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
+};
 use crate::session::{Session, full_capabilities};
 use crate::spec::{Era, Revision};
 use crate::transcript::Event;
-
-/// How often to restart the server after a case has ended it.
-const MAX_RESTARTS: usize = 40;
-
-/// From which average duration on cases run side by side on more sessions, and after how many cases it is known.
-const SLOW_CASE: Duration = Duration::from_millis(400);
-const MIN_CASES_FOR_PACE: u32 = 3;
-
-/// The maximum number of further sessions, more if the server answers slowly, and the number of cases that one is worth.
-const MAX_MORE_SESSIONS: usize = 8;
-const MAX_MORE_SESSIONS_OF_SLOW_SERVER: usize = 32;
-const MIN_CASES_PER_SESSION: usize = 3;
-
-/// How often the server may stop answering before it is abandoned.
-const MAX_SILENCES: usize = 2;
 
 /// Runs the cases that share the main session. `remaining_discovery` is done on it as well.
 pub(super) async fn run_on_main_session(
@@ -361,7 +350,7 @@ impl SessionQueue {
     async fn reopen(&mut self) {
         self.restarts += 1;
         match open(&self.target, self.capabilities.clone(), self.purpose).await {
-            Ok(opened) if self.restarts <= MAX_RESTARTS => self.session = Some(opened),
+            Ok(opened) if self.restarts <= MAX_RESTARTS_BY_CASES => self.session = Some(opened),
             Ok(opened) => {
                 self.target.give_up("the server ended too often");
                 self.closed.push(close(&self.target, opened).await);

@@ -5,13 +5,11 @@ use tokio::time::Instant;
 
 use crate::case::{Active, Case, Process};
 use crate::context::{ClosedConnection, Target};
+use crate::limits::MAX_SILENT_STARTS;
 use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 use crate::wire::MessageKind;
-
-/// How many processes may stay silent at startup before no more are started for single cases.
-const MAX_SILENT_STARTS: usize = 2;
 
 /// Why a server that writes without end is abandoned.
 const OUTPUT_LIMIT_EXCEEDED: &str = "the server exceeded the output limit and was stopped";

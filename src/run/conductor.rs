@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::time::Instant;
 
 use tokio::task::JoinSet;
@@ -13,12 +12,10 @@ use super::target::{self, UnansweredOpening};
 use crate::case::{Body, Case, ConnectionAssertion, ConnectionCheck, Watch};
 use crate::context::{Context, Stop};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink};
+use crate::limits::FUZZING_STOP_TIMEOUT;
 use crate::plan::Plan;
 use crate::session::{OpeningFailure, RejectedOpening};
 use crate::spec::{Era, Revision};
-
-/// How long fuzzing gets to stop and to report its findings.
-const FUZZING_STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs a plan and reports to a sink.
 ///

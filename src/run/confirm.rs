@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
@@ -20,23 +19,11 @@ use super::discovery::discover;
 use crate::case::{Active, Body, Case};
 use crate::check::Judgement;
 use crate::context::{SessionHistory, Target, UnconfirmedResult};
+use crate::limits::{
+    MAX_CONCURRENT_CONFIRMATIONS, MAX_CONFIRMED_IN_A_ROW, MAX_FRUITLESS_RUNS, MAX_NAMED_CASES, MAX_SEQUENCES,
+    SEQUENCE_TIME_LIMIT,
+};
 use crate::verdict::{Confirmation, Finding, Verdict};
-
-/// The maximum number of cases to confirm concurrently.
-const MAX_CONCURRENT_CONFIRMATIONS: usize = 16;
-
-/// After how many failures in a row that all occurred again the others are not repeated: chance is not the explanation.
-const MAX_CONFIRMED_IN_A_ROW: usize = 32;
-
-/// How often cases that could not be judged may run again with the same result, before it is that of the server.
-const MAX_FRUITLESS_RUNS: usize = 3;
-
-/// The maximum number of sequences of cases to try, and how long, until the shortest so far is reported.
-const MAX_SEQUENCES: usize = 32;
-const SEQUENCE_TIME_LIMIT: Duration = Duration::from_secs(30);
-
-/// How many cases of a sequence the text of a finding names; its command selects all of them.
-const MAX_NAMED_CASES: usize = 3;
 
 /// Confirms failures concurrently as they arrive, and reports them.
 pub(super) async fn confirm_all(target: Target, mut unconfirmed: UnboundedReceiver<UnconfirmedResult>) {

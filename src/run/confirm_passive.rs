@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -18,18 +17,9 @@ use super::target_run::TargetRun;
 use crate::case::{Body, Case, SelectedCases};
 use crate::check::Judgement;
 use crate::context::Target;
+use crate::limits::{MAX_NAMED_CASES, MAX_PARTS, PARTS_TIME_LIMIT, REPETITION_TIME_LIMIT};
 use crate::session::full_capabilities;
 use crate::verdict::{Confirmation, Finding, Verdict};
-
-/// How long one repetition may take. One that takes longer neither confirms nor refutes.
-const REPETITION_TIME_LIMIT: Duration = Duration::from_secs(60);
-
-/// How often, and for how long, to try parts of the cases, until the fewest so far are reported.
-const MAX_PARTS: usize = 12;
-const PARTS_TIME_LIMIT: Duration = Duration::from_secs(30);
-
-/// How many cases the text of a finding names; its command selects all of them.
-const MAX_NAMED_CASES: usize = 3;
 
 /// Repeats what provoked the failures among these judgements, once for all of them.
 pub(super) async fn confirm_passive_cases(target: &Target, judged: &mut [(Arc<Case>, Judgement)]) {

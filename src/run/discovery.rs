@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde_json::json;
 
 pub(super) use self::hint_requests::send_hint_request;
-pub(super) use self::primitives::{MAX_USED as FIRST_READS, list_only};
+pub(super) use self::primitives::list_only;
 pub(super) use self::request_batch::{BatchLimits, send_batch};
 use self::subscription::ChangeSubscription;
 use self::tool_calls::call_tools;
@@ -25,13 +25,11 @@ pub(super) use self::working_arguments::template_variables;
 use super::pagination::list_tools;
 use crate::client::WaitOutcome;
 use crate::inventory::Inventory;
+use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
 use crate::plan::Plan;
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::Event;
-
-/// How many timeouts a server is waited for that stopped answering, until it is abandoned.
-pub(super) const TIMEOUTS_OF_SILENT_SERVER: u32 = 3;
 
 /// What is left of discovery once the inventory is known.
 #[derive(Debug, Default)]

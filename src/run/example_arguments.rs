@@ -7,9 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::fuzz::ToolSchema;
-
-/// The maximum number of argument sets per tool.
-const MAX_SETS: usize = 24;
+use crate::limits::MAX_EXAMPLE_SETS;
 
 /// String values by parts of property names. The first match is used, so specific names come first.
 const VALUES_BY_NAME: [(&[&str], &str); 20] = [
@@ -41,7 +39,7 @@ pub(super) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<
     let mut made: Vec<Map<String, Value>> = Vec::new();
     let mut add = |value: Value| {
         if let Value::Object(arguments) = value
-            && made.len() < MAX_SETS
+            && made.len() < MAX_EXAMPLE_SETS
             && !made.contains(&arguments)
         {
             made.push(arguments);
@@ -59,7 +57,8 @@ pub(super) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<
         add(with_small_numbers(schema, &with_likely_values(schema, minimal, known_paths.last().map(String::as_str))));
     }
     let obligations = schema.valid().coverage_goals();
-    let satisfying = obligations.iter().take(2 * MAX_SETS).filter_map(|obligation| schema.valid().cover(obligation));
+    let satisfying =
+        obligations.iter().take(2 * MAX_EXAMPLE_SETS).filter_map(|obligation| schema.valid().cover(obligation));
     for satisfying in satisfying
         .filter(|satisfying| is_moderate(satisfying) && names_only_what_is_listed(schema.schema(), satisfying))
     {
@@ -181,7 +180,7 @@ mod tests {
         let wanted = json!({"source_timezone": "UTC", "time": "12:00", "size": 0, "lang": "fi", "path": "."});
         assert_eq!(made[1], wanted);
         assert_eq!(made[2]["path"], "/srv");
-        assert!(made.len() <= MAX_SETS);
+        assert!(made.len() <= MAX_EXAMPLE_SETS);
     }
 
     #[test]

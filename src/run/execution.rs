@@ -21,13 +21,11 @@ pub(super) use self::tool_arguments::MissingValue;
 use crate::case::{Action, Active, Case, ClientResponse, ForEach, SavedPointers, Step};
 use crate::check::Execution;
 use crate::inventory::Inventory;
+use crate::limits::TIMEOUTS_OF_UNANSWERED_TOOL;
 use crate::plan::Plan;
 use crate::run::pagination::read_pages;
 use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_repeated};
-
-/// How many timeouts a tool is waited for that did not answer its first call: it may only be slow.
-const TIMEOUTS_OF_UNANSWERED_TOOL: u32 = 6;
 
 /// Carries out the executions of a case that fall to this session: the transcript of each, or why the case does not apply.
 pub(super) async fn carry_out(

@@ -9,39 +9,24 @@ use tokio::time::Instant;
 use serde_json::{Value, json};
 
 use super::argument_variants::variants;
-use super::discovery::{BatchLimits, FIRST_READS, send_batch, template_variables};
+use super::discovery::{BatchLimits, send_batch, template_variables};
 use crate::inventory::{Inventory, KnownValues, Tool};
+use crate::limits::{
+    FURTHER_REQUEST_TIMEOUT, FURTHER_TIME, FURTHER_TIME_PER_TOOL, MAX_EXPANSIONS, MAX_EXPANSIONS_PER_TEMPLATE,
+    MAX_FIRST_READS, MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_PER_TOOL, MAX_FURTHER_PROMPTS, MAX_FURTHER_RESOURCES,
+};
 use crate::percent;
 use crate::session::Session;
 
-/// How long the requests may take together, and how long each of them may take.
-const FURTHER_TIME: Duration = Duration::from_secs(4);
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The maximum number of resources, of prompts, and of URIs of templates.
-const MAX_RESOURCES: usize = 64;
-const MAX_PROMPTS: usize = 32;
-const MAX_EXPANSIONS: usize = 16;
-
 /// The values of variables of which nothing is known.
 const GUESSES: [&str; 3] = ["1", "0", "test"];
-
-/// The maximum number of URIs of one template.
-const MAX_EXPANSIONS_PER_TEMPLATE: usize = 3;
-
-/// The maximum number of calls of one tool, and of all.
-const MAX_CALLS_PER_TOOL: usize = 16;
-const MAX_CALLS: usize = 256;
-
-/// How long the varied calls of one tool may take by the duration of its first call.
-const TIME_PER_TOOL: Duration = Duration::from_secs(1);
 
 /// Sends the requests on a session whose cases have finished.
 pub(super) async fn send_further_requests(session: &mut Session, inventory: &Inventory, timeout: Duration) {
     if inventory.stop_reason.is_some() || session.unanswered > 0 || session.is_slow() {
         return;
     }
-    let limits = BatchLimits { timeout: REQUEST_TIMEOUT.min(timeout), end: Instant::now() + FURTHER_TIME };
+    let limits = BatchLimits { timeout: FURTHER_REQUEST_TIMEOUT.min(timeout), end: Instant::now() + FURTHER_TIME };
     for requests in [resource_requests(inventory), prompt_requests(inventory), calls(inventory)] {
         send_batch(session, &requests, limits).await;
     }
@@ -50,7 +35,7 @@ pub(super) async fn send_further_requests(session: &mut Session, inventory: &Inv
 /// Reads the resources that discovery did not read, and some resources of each template.
 fn resource_requests(inventory: &Inventory) -> Vec<Value> {
     let primitives = &inventory.primitives;
-    let listed = primitives.resources.iter().skip(FIRST_READS).take(MAX_RESOURCES).cloned();
+    let listed = primitives.resources.iter().skip(MAX_FIRST_READS).take(MAX_FURTHER_RESOURCES).cloned();
     let known = &inventory.known_values;
     let expanded = primitives.templates.iter().flat_map(|template| expansions(template, known));
     let new = expanded.filter(|uri| !primitives.resources.contains(uri)).take(MAX_EXPANSIONS);
@@ -59,7 +44,7 @@ fn resource_requests(inventory: &Inventory) -> Vec<Value> {
 
 /// Gets the prompts that discovery did not get.
 fn prompt_requests(inventory: &Inventory) -> Vec<Value> {
-    let prompts = inventory.primitives.prompts().iter().skip(FIRST_READS).take(MAX_PROMPTS);
+    let prompts = inventory.primitives.prompts().iter().skip(MAX_FIRST_READS).take(MAX_FURTHER_PROMPTS);
     let request = |params: Value| json!({ "method": "prompts/get", "params": params });
     prompts
         .map(|prompt| {
@@ -80,20 +65,20 @@ fn calls(inventory: &Inventory) -> Vec<Value> {
         arguments.into_iter().map(|arguments| json!({ "name": tool.name, "arguments": arguments })).collect()
     };
     let varied: Vec<Vec<Value>> = inventory.tools.iter().filter(|tool| tool.is_served()).map(of_tool).collect();
-    let in_turn = (0..MAX_CALLS_PER_TOOL).flat_map(|at| varied.iter().filter_map(move |calls| calls.get(at)));
+    let in_turn = (0..MAX_FURTHER_CALLS_PER_TOOL).flat_map(|at| varied.iter().filter_map(move |calls| calls.get(at)));
     let with_token = |(number, params): (usize, &Value)| {
         let mut params = params.clone();
         params["_meta"] = json!({ "progressToken": format!("further-{number}") });
         json!({ "method": "tools/call", "params": params })
     };
-    in_turn.take(MAX_CALLS).enumerate().map(with_token).collect()
+    in_turn.take(MAX_FURTHER_CALLS).enumerate().map(with_token).collect()
 }
 
 /// The maximum number of calls of a tool: fewer if its first call was slow.
 fn max_calls(tool: &Tool) -> usize {
-    let duration = tool.first_call.map_or(TIME_PER_TOOL, |(_, duration)| duration);
-    let in_time = TIME_PER_TOOL.as_micros() / duration.as_micros().max(1);
-    usize::try_from(in_time).unwrap_or(MAX_CALLS_PER_TOOL).min(MAX_CALLS_PER_TOOL)
+    let duration = tool.first_call.map_or(FURTHER_TIME_PER_TOOL, |(_, duration)| duration);
+    let in_time = FURTHER_TIME_PER_TOOL.as_micros() / duration.as_micros().max(1);
+    usize::try_from(in_time).unwrap_or(MAX_FURTHER_CALLS_PER_TOOL).min(MAX_FURTHER_CALLS_PER_TOOL)
 }
 
 /// Some URIs of a template: its variables take the values of completions or of results, or else guesses.
@@ -163,7 +148,7 @@ mod tests {
         use crate::plan::CallPolicy;
         let definition = json!({"name": "a", "inputSchema": {"type": "object"}});
         let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
-        for (duration, calls) in [(1, MAX_CALLS_PER_TOOL), (400, 2), (1_500, 0)] {
+        for (duration, calls) in [(1, MAX_FURTHER_CALLS_PER_TOOL), (400, 2), (1_500, 0)] {
             tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(duration)));
             assert_eq!(max_calls(&tool), calls, "{duration}");
         }

@@ -11,11 +11,11 @@ use crate::campaign::{
     SelectedTool,
 };
 use crate::case::{Body, Case, Oracle};
-use crate::check::Judgement;
 use crate::check::fuzz::finding;
+use crate::check::{Judgement, milliseconds};
 use crate::client::headers::Mirrored;
 use crate::client::{HostState, Responder, UnrecordedConnection, WaitOutcome};
-use crate::context::{Context, milliseconds};
+use crate::context::Context;
 use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::inventory::{FirstCallOutcome, Inventory, Tool};

@@ -23,35 +23,18 @@ use crate::client::WaitOutcome;
 use crate::context::{Context, Stop};
 use crate::event::{Event, Problem, ProblemKind, Sink};
 use crate::inventory::{HintOutcome, Inventory, Primitives};
+use crate::limits::{
+    HINT_TIME_PER_REVISION, MAX_HINT_PRIMITIVES, MAX_HINT_REQUESTS, MAX_HINTS, MAX_SLOW_HINT_RESPONSES, QUIET_TIME,
+    SLOW_HINT_RESPONSE,
+};
 use crate::plan::{HttpTarget, Launcher, Plan};
 use crate::session::Session;
 use crate::spec::{Revision, RevisionSet};
 use crate::transcript::{self, Entry, Transcript, is_input_required, messages};
 use crate::wire::Frame;
 
-/// The maximum number of requests per revision.
-const MAX_REQUESTS: usize = 400;
-
-/// The time limit per revision.
-const TIME_PER_REVISION: Duration = Duration::from_secs(60);
-
-/// The latency from which a response counts as slow.
-const SLOW_RESPONSE: Duration = Duration::from_secs(1);
-
-/// The number of slow responses after which a tool is skipped.
-const MAX_SLOW_RESPONSES: usize = 3;
-
 /// The name of a fictitious tool that returns one line of text.
 const PLAIN_TOOL: &str = "conformance-plain";
-
-/// The maximum number of hints.
-const MAX_HINTS: usize = 200;
-
-/// How long to wait for unsolicited messages before the first request.
-const QUIET_TIME: Duration = Duration::from_millis(300);
-
-/// The maximum number of resources to read, and of prompts to get.
-const MAX_PRIMITIVES: usize = 16;
 
 /// A hint, and what its response contained.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,7 +132,7 @@ async fn try_revision(
     known: &mut Vec<Attempt>,
     not_called: &mut BTreeMap<String, String>,
 ) {
-    let until = Instant::now() + TIME_PER_REVISION;
+    let until = Instant::now() + HINT_TIME_PER_REVISION;
     let pages = list_tools(session, plan.timeout).await;
     let inventory = Inventory::from_pages(&pages, plan.calls);
     let primitives = list_only(session, plan.timeout).await;
@@ -158,7 +141,8 @@ async fn try_revision(
     let lists = session.transcript_from(0);
     let passive_cases = PassiveCases::new(cases, session, lists);
     let mut slow: BTreeMap<&str, usize> = BTreeMap::new();
-    for (request, plain) in candidate_requests(plan, &inventory, &primitives, not_called).into_iter().take(MAX_REQUESTS)
+    for (request, plain) in
+        candidate_requests(plan, &inventory, &primitives, not_called).into_iter().take(MAX_HINT_REQUESTS)
     {
         if session.connection.is_closed() || session.is_unresponsive() || Instant::now() > until {
             return;
@@ -167,13 +151,14 @@ async fn try_revision(
             HintRequest::Call { tool, .. } => inventory.tools.iter().find(|listed| listed.name == *tool),
             HintRequest::Read { .. } | HintRequest::Get { .. } => None,
         };
-        if tool.is_some_and(|tool| slow.get(tool.name.as_str()).is_some_and(|times| *times >= MAX_SLOW_RESPONSES)) {
+        if tool.is_some_and(|tool| slow.get(tool.name.as_str()).is_some_and(|times| *times >= MAX_SLOW_HINT_RESPONSES))
+        {
             continue;
         }
         let from = session.connection.len();
         let began = Instant::now();
         let waited = send_hint_request(session, &request, &format!("try-{from}"), plan.timeout).await;
-        if let Some(tool) = tool.filter(|_| began.elapsed() > SLOW_RESPONSE) {
+        if let Some(tool) = tool.filter(|_| began.elapsed() > SLOW_HINT_RESPONSE) {
             *slow.entry(&tool.name).or_default() += 1;
         }
         let WaitOutcome::Ready(response) = waited else { continue };
@@ -225,8 +210,8 @@ fn candidate_requests(
                 .push((HintRequest::Call { tool: tool.name.clone(), arguments }, number == 0 && tool.schema.is_some()));
         }
     }
-    let reads = primitives.resources.iter().take(MAX_PRIMITIVES).map(|uri| HintRequest::Read { uri: uri.clone() });
-    let gets = primitives.prompts().iter().take(MAX_PRIMITIVES);
+    let reads = primitives.resources.iter().take(MAX_HINT_PRIMITIVES).map(|uri| HintRequest::Read { uri: uri.clone() });
+    let gets = primitives.prompts().iter().take(MAX_HINT_PRIMITIVES);
     let gets = gets.map(|prompt| HintRequest::Get { prompt: prompt.name.clone(), arguments: prompt.arguments.clone() });
     candidate_requests.extend(reads.chain(gets).map(|request| (request, true)));
     candidate_requests

@@ -9,16 +9,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::event::{InstalledPackage, PackageKind};
+use crate::limits::{
+    MAX_COMMAND_WORDS, MAX_FOLDERS_ABOVE, MAX_PACKAGE_FILE_BYTES, MAX_PYTHON_PACKAGES, MAX_SCRIPT_HEAD_BYTES,
+};
 use crate::plan::{Launcher, ServerCommand};
-
-/// The number of words of a command that are looked at.
-const MAX_WORDS: usize = 32;
-/// The number of folders above a file that are looked at.
-const MAX_FOLDERS: usize = 10;
-/// The number of packages of a Python environment that are looked at.
-const MAX_ENTRIES: usize = 20_000;
-/// The size of the files that are read, in bytes (4 MiB).
-const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The packages by kind and name of which it is asked whether they are installed.
 type Wanted<'a> = &'a [(PackageKind, &'a str)];
@@ -37,7 +31,7 @@ pub fn installed_packages(launcher: &Launcher, wanted: &[(PackageKind, &str)]) -
 fn packages_of(command: &ServerCommand, wanted: Wanted<'_>) -> Vec<InstalledPackage> {
     let current = command.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
     let mut found: Vec<InstalledPackage> = Vec::new();
-    for (at, word) in command.command.iter().take(MAX_WORDS).enumerate() {
+    for (at, word) in command.command.iter().take(MAX_COMMAND_WORDS).enumerate() {
         let Some(file) = file_named(&current, word, at == 0) else { continue };
         for package in packages_for(&file, wanted) {
             if !found.contains(&package) {
@@ -64,7 +58,7 @@ fn packages_for(file: &Path, wanted: Wanted<'_>) -> Vec<InstalledPackage> {
     // A program of a Python environment is often a link to one elsewhere, so both places are looked at.
     let resolved = fs::canonicalize(file).ok();
     let places = [Some(file), resolved.as_deref().filter(|resolved| *resolved != file)];
-    let mut folders = places.into_iter().flatten().flat_map(|place| place.ancestors().skip(1).take(MAX_FOLDERS));
+    let mut folders = places.into_iter().flatten().flat_map(|place| place.ancestors().skip(1).take(MAX_FOLDERS_ABOVE));
     folders
         .find_map(|folder| Some(packages_in(folder, kind, wanted)).filter(|found| !found.is_empty()))
         .unwrap_or_default()
@@ -72,9 +66,8 @@ fn packages_for(file: &Path, wanted: Wanted<'_>) -> Vec<InstalledPackage> {
 
 /// The kind of packages that a program or a script is made of, by its name and how it begins.
 fn kind_of(file: &Path) -> Option<PackageKind> {
-    const MAX_HEAD_BYTES: u64 = 256;
     let mut head = Vec::new();
-    File::open(file).ok()?.take(MAX_HEAD_BYTES).read_to_end(&mut head).ok()?;
+    File::open(file).ok()?.take(MAX_SCRIPT_HEAD_BYTES).read_to_end(&mut head).ok()?;
     let name = file.file_name()?.to_string_lossy();
     let extension = file.extension().unwrap_or_default().to_string_lossy();
     let first_line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -132,7 +125,7 @@ fn add(found: &mut Vec<InstalledPackage>, kind: PackageKind, name: &str, version
 /// The packages of a Python environment with their versions, by the folders `NAME-VERSION.dist-info`.
 fn python_packages(environment: &Path) -> Vec<(String, String)> {
     let names = |folder: &Path| -> Vec<String> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_PYTHON_PACKAGES);
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     };
     let libraries = environment.join("lib");
@@ -166,8 +159,8 @@ fn version_in_json(text: &str) -> Option<String> {
 /// The text of a file, unless it is too large.
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= MAX_FILE_BYTES).then_some(text)
+    File::open(path).ok()?.take(MAX_PACKAGE_FILE_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_PACKAGE_FILE_BYTES).then_some(text)
 }
 
 #[cfg(test)]

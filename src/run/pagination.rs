@@ -5,11 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
+use crate::limits::MAX_PAGES;
 use crate::session::Session;
 use crate::transcript::StepId;
-
-/// The maximum number of pages per list.
-const MAX_PAGES: usize = 64;
 
 /// The pages of a list.
 #[derive(Debug, Default)]

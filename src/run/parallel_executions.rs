@@ -16,11 +16,9 @@ use crate::case::{Active, Body, Case, ForEach};
 use crate::check::Judgement;
 use crate::context::Target;
 use crate::inventory::Inventory;
+use crate::limits::MAX_SESSIONS_PER_CASE;
 use crate::session::Session;
 use crate::verdict::Verdict;
-
-/// The maximum number of further sessions for one case.
-const MAX_SESSIONS: usize = 32;
 
 /// The sessions that are opened for a case, besides the one of its queue.
 pub(super) struct SessionKind<'a> {
@@ -78,7 +76,7 @@ fn further_sessions(target: &Target, body: &Active, session: &Session, inventory
     if !is_slow || !context.is_slow() || context.plan.jobs <= 1 {
         return 0;
     }
-    executions.saturating_sub(1).min(MAX_SESSIONS)
+    executions.saturating_sub(1).min(MAX_SESSIONS_PER_CASE)
 }
 
 /// Takes executions of a case on another session, which is closed then.

@@ -11,6 +11,7 @@ use crate::event::{Problem, ProblemKind};
 use crate::plan::Revisions;
 use crate::session::{OpeningFailure, RejectedOpening};
 use crate::spec::{Era, Revision, Transport};
+use crate::text::first_chars;
 use crate::transcript;
 
 /// Why an HTTP server that the client starts is not available.
@@ -134,7 +135,7 @@ fn information(rejected: &RejectedOpening) -> u8 {
 
 /// Why an attempt to open a server failed: one sentence, and a hint that suits standard streams.
 fn describe(revision: Revision, rejected: &RejectedOpening, startup: Duration) -> (String, String) {
-    let shown = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+    let shown = |value: &Value| first_chars(&value.to_string(), 200).to_owned();
     match &rejected.reason {
         OpeningFailure::NotStarted(error) => (
             error.to_string(),

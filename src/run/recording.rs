@@ -13,21 +13,18 @@ use tokio::time::Instant;
 
 use super::passive_cases::judge_connections;
 use crate::case::{Body, Case, HttpKind};
-use crate::check::{RecordedConnection, stderr_of};
-use crate::context::{case_result, milliseconds};
+use crate::check::{RecordedConnection, milliseconds, stderr_of};
+use crate::context::case_result;
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
-use crate::plan::quote_shell_words;
+use crate::limits::{MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
 use crate::session::full_capabilities;
+use crate::shell::quote_shell_words;
 use crate::spec::{Era, Revision, Transport};
-use crate::text::last_bytes;
+use crate::text::{first_chars, last_bytes};
 use crate::transcript::{
     self, SavedConnection, SavedTranscript, SessionParameters, Transcript, messages, without_repeated,
 };
 use crate::verdict::{Totals, Verdict};
-
-/// The maximum length of the output of all processes in a summary, and of one of them.
-const MAX_SUMMARY_STDERR: usize = 8_000;
-const MAX_PROCESS_STDERR: usize = 4_000;
 
 /// The member of a stateless request that names its revision, and the one with the capabilities of the client.
 const META_VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
@@ -242,7 +239,7 @@ fn share_transport(connections: &mut [JudgedConnection<'_>]) {
 }
 
 fn revision_named(name: &str) -> Result<Revision, RecordingError> {
-    name.parse().map_err(|_| RecordingError::UnknownRevision(name.chars().take(60).collect()))
+    name.parse().map_err(|_| RecordingError::UnknownRevision(first_chars(name, 60).to_owned()))
 }
 
 /// The revisions that the messages of a connection show, each with the parameters of the session.

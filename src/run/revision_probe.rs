@@ -14,12 +14,13 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::client::Connection;
 use crate::context::Context;
+use crate::limits::{
+    HANDSHAKE_TIME_FACTOR, MAX_BUSY_TIME, MIN_HANDSHAKE_TIME, MIN_OPENING_TIME_AFTER_TIMEOUT,
+    MIN_STATELESS_OPENING_TIME, OPENING_SHARE_AFTER_TIMEOUT, OTHER_ANSWER_WAIT, STATELESS_OPENING_TIME_FACTOR,
+};
 use crate::plan::Revisions;
-use crate::session::{OTHER_ANSWER_WAIT, OpeningFailure, RejectedOpening, Session, full_capabilities};
+use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::spec::{Era, Revision, VersionName};
-
-/// How long a starting process counts as busy.
-const MAX_BUSY_TIME: Duration = Duration::from_secs(2);
 
 /// The result of trying the revisions.
 #[derive(Debug, Default)]
@@ -192,13 +193,13 @@ impl AttemptTimeouts {
     /// Another revision was opened after this time. Older servers may not answer the opening request of the stateless
     /// era; no server is known to ignore a handshake, so that gets more time.
     fn opened(&mut self, duration: Duration) {
-        self.handshake = Some(Duration::from_secs(5).max(duration * 4));
-        self.stateless = Some(Duration::from_secs(1).max(duration * 2));
+        self.handshake = Some(MIN_HANDSHAKE_TIME.max(duration * HANDSHAKE_TIME_FACTOR));
+        self.stateless = Some(MIN_STATELESS_OPENING_TIME.max(duration * STATELESS_OPENING_TIME_FACTOR));
     }
 
     /// A handshake went unanswered for the whole startup timeout: others are unlikely to do better.
     fn handshake_timed_out(&mut self, startup: Duration) {
-        let little = Duration::from_secs(1).max(startup / 10);
+        let little = MIN_OPENING_TIME_AFTER_TIMEOUT.max(startup / OPENING_SHARE_AFTER_TIMEOUT);
         self.handshake.get_or_insert(little);
         // After this time, the server gets another request of that era.
         self.stateless.get_or_insert(little.saturating_sub(OTHER_ANSWER_WAIT));

@@ -2,17 +2,8 @@
 
 use serde_json::Value;
 
+use crate::limits::{MAX_SUGGESTED_LIST_BYTES, MAX_SUGGESTED_VALUE_BYTES, MAX_SUGGESTED_VALUES, MAX_SUGGESTING_CHARS};
 use crate::text::{first_bytes, first_chars};
-
-/// The maximum number of values of one text.
-const MAX_VALUES: usize = 12;
-
-/// The maximum length of a value, and of the part of a text that is a list of values.
-const MAX_VALUE_LENGTH: usize = 200;
-const MAX_LIST_LENGTH: usize = 400;
-
-/// The maximum length of a text that is read.
-const MAX_TEXT_LENGTH: usize = 4_000;
 
 /// The words after which a text lists values, in lower case.
 const LIST_WORDS: [&str; 24] = [
@@ -45,12 +36,13 @@ const LIST_WORDS: [&str; 24] = [
 /// The values that a text suggests, the most likely first: what follows words such as `one of` or `try`, then what is in
 /// quotation marks, then paths. Addresses on other machines are left out.
 pub(super) fn suggested_values(text: &str) -> Vec<String> {
-    let text = first_chars(text, MAX_TEXT_LENGTH);
+    let text = first_chars(text, MAX_SUGGESTING_CHARS);
     let mut values: Vec<String> = Vec::new();
     let mut add = |value: &str| {
         let value = value.trim_matches(|c: char| c.is_whitespace() || ".,;:!?()[]{}<>'\"`*".contains(c));
-        let is_new = !value.is_empty() && value.len() <= MAX_VALUE_LENGTH && !values.iter().any(|known| known == value);
-        if is_new && values.len() < MAX_VALUES && !is_remote(value) {
+        let is_new =
+            !value.is_empty() && value.len() <= MAX_SUGGESTED_VALUE_BYTES && !values.iter().any(|known| known == value);
+        if is_new && values.len() < MAX_SUGGESTED_VALUES && !is_remote(value) {
             values.push(value.to_owned());
         }
     };
@@ -76,9 +68,9 @@ pub(super) fn suggested_values(text: &str) -> Vec<String> {
 
 /// The values in quotation marks in a text.
 pub(super) fn quoted_values(text: &str) -> Vec<String> {
-    let text = first_chars(text, MAX_TEXT_LENGTH);
-    let usable = |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE_LENGTH && !is_remote(value);
-    quoted(text).into_iter().filter(usable).take(MAX_VALUES).map(str::to_owned).collect()
+    let text = first_chars(text, MAX_SUGGESTING_CHARS);
+    let usable = |value: &&str| !value.is_empty() && value.len() <= MAX_SUGGESTED_VALUE_BYTES && !is_remote(value);
+    quoted(text).into_iter().filter(usable).take(MAX_SUGGESTED_VALUES).map(str::to_owned).collect()
 }
 
 /// The parts of a text after words that announce values, up to the end of the sentence.
@@ -99,7 +91,7 @@ fn lists(text: &str) -> Vec<&str> {
     let list = |start: usize| {
         let rest = &text[start..];
         let end = [". ", "\n", "; ", ") "].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
-        let list = first_bytes(&rest[..end], MAX_LIST_LENGTH);
+        let list = first_bytes(&rest[..end], MAX_SUGGESTED_LIST_BYTES);
         // "allowed directories: /srv": the noun is no value.
         list.split_once(": ").map_or(list, |(_, after)| after)
     };

@@ -6,19 +6,13 @@ use serde_json::Value;
 
 use super::case_run::RATE_LIMITED;
 use super::case_session::ClosedSession;
-use crate::check::stderr_of;
-use crate::context::{ClosedConnection, Target, milliseconds};
+use crate::check::{milliseconds, stderr_of};
+use crate::context::{ClosedConnection, Target};
 use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
 use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
+use crate::limits::{MAX_PROBLEM_STDERR, MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
 use crate::text::last_bytes;
 use crate::transcript::{self, Entry, SetAside};
-
-/// The maximum length of the output of all processes in a summary, and in a problem.
-const MAX_SUMMARY_STDERR: usize = 8_000;
-const MAX_PROBLEM_STDERR: usize = 4_000;
-
-/// The maximum length of the output of one process.
-const MAX_PROCESS_STDERR: usize = 4_000;
 
 /// What a summary says of the sessions. Their transcripts take much memory, and are not needed for it.
 pub(super) struct SessionSummary {

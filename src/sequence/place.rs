@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The maximum size of a text that is read.
 const MAX_TEXT: usize = 64 << 10;
@@ -128,7 +128,7 @@ fn collect(value: &Value, pointer: &str, found: &mut Vec<FoundValue>, place: &dy
         let Some((name, pointer, value)) = pending.pop() else { return };
         match value {
             Value::Object(members) => {
-                let below = |(name, member)| (String::clone(name), format!("{pointer}/{}", escape(name)), member);
+                let below = |(name, member)| (String::clone(name), json_pointer::join(&pointer, name), member);
                 pending.extend(members.iter().rev().map(below));
             }
             Value::Array(items) => {
@@ -161,7 +161,7 @@ pub(crate) fn members(result: &Value) -> Vec<(String, String, Value)> {
             match value {
                 Value::Object(members) => {
                     for (name, member) in members.iter().rev() {
-                        let pointer = format!("{pointer}/{}", escape(name));
+                        let pointer = json_pointer::join(&pointer, name);
                         found.push((pointer.clone(), name.clone(), member.clone()));
                         pending.push((pointer, member));
                     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::client::error_text;
+use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead};
 
 /// The reason why an HTTP server could not be opened.
@@ -86,7 +87,7 @@ fn describe_response(bytes: usize, head: &HttpHead) -> HttpFailure {
     let kind = head.header("content-type").unwrap_or("no content type");
     let status = head.status;
     let plain = format!("HTTP status {status} ({kind}) without a message");
-    let header = |name: &str| head.header(name).map(|value| value.chars().take(200).collect::<String>());
+    let header = |name: &str| head.header(name).map(|value| first_chars(value, 200).to_owned());
     let (description, hint) = match status {
         300..=399 => {
             let to = header("location").map_or_else(|| "nowhere".to_owned(), |to| format!("`{to}`"));

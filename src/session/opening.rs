@@ -14,17 +14,10 @@ use super::reply::ClientResponder;
 use super::response_sign::{response_to, sign_of};
 use crate::client::{Connection, LaunchError, WaitOutcome};
 use crate::context::{Context, RequestKind};
+use crate::limits::{IDLE_SHARE_OF_STARTUP, MIN_IDLE_TIME, OTHER_ANSWER_WAIT};
 use crate::spec::{Era, Revision, VersionName};
 use crate::transcript::{Entry, Event};
 use crate::wire::{FramingError, MessageKind};
-
-/// The share of the startup timeout after which an idle process is abandoned, and the minimum time: a process that
-/// waits for a neighbour or a network is idle as well.
-const IDLE_SHARE_OF_STARTUP: u32 = 6;
-const MIN_IDLE_TIME: Duration = Duration::from_secs(5);
-
-/// How long a server that has not answered the opening request has for another answer.
-pub(crate) const OTHER_ANSWER_WAIT: Duration = Duration::from_secs(1);
 
 /// The opening request of the stateless era.
 const DISCOVER: &str = "server/discover";

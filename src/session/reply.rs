@@ -11,11 +11,8 @@ use serde_json::{Map, Value, json};
 use crate::case::{ClientResponse, Placeholder, fill};
 use crate::client::RequestHandler;
 use crate::fuzz::{Dialect, Mistake, ToolSchema};
+use crate::limits::MAX_CASE_RESPONSES;
 use crate::transcript::input_requests;
-
-/// How many requests of a method get the responses of a case. Further ones get the usual response, so that no server
-/// repeats its request without end.
-const MAX_CASE_RESPONSES: usize = 24;
 
 /// The responses of one client, which the current case may replace.
 #[derive(Debug, Clone, Default)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::limits::RESPONSES_PER_REQUEST;
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{Frame, FramingError, Id, MessageKind, same_id, same_id_loosely};
 
@@ -24,9 +25,6 @@ pub(super) enum ResponseSign {
     /// The HTTP response ended without a JSON-RPC response.
     Over,
 }
-
-/// How many responses may have the id of one request before they belong to others: a server may send each one twice.
-const RESPONSES_PER_REQUEST: usize = 2;
 
 /// Whether there is a response with an id that nothing sent contains, in any form, or that too few requests have for
 /// all responses with it. `earlier` are the entries of the connection before.

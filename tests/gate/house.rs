@@ -15,15 +15,16 @@ use crate::support::{Trial, trial};
 use architecture::{ARCHITECTURE, ARCHITECTURE_OF_TESTS, Architecture, EMPTY, MEANS_OF_THE_SLOW_SUITE};
 use public_names::names_without_example;
 use rules::{
-    Rule, check_circles, check_file_lengths, check_function_lengths, check_impl_blocks, check_imports, check_modules,
-    check_packages,
+    Rule, check_circles, check_durations, check_file_lengths, check_function_lengths, check_impl_blocks, check_imports,
+    check_modules, check_packages,
 };
 use source_tree::{SourceTree, read_sources};
 
-const RULES: [(&str, Rule); 7] = [
+const RULES: [(&str, Rule); 8] = [
     ("house/modules-are-declared", check_modules),
     ("house/imports-point-down", check_imports),
     ("house/packages-stay-in-their-modules", check_packages),
+    ("house/limits-are-in-their-table", check_durations),
     ("house/files-import-each-other-in-no-circle", check_circles),
     ("house/files-are-short", check_file_lengths),
     ("house/functions-are-short", check_function_lengths),
@@ -130,6 +131,7 @@ fn planted_violations() -> Vec<Planted> {
     planted.extend(planted_imports());
     planted.extend(planted_packages());
     planted.extend(planted_means_of_the_gate());
+    planted.extend(planted_durations());
     planted.extend(planted_circles());
     planted.extend(planted_sizes());
     planted
@@ -268,6 +270,47 @@ fn planted_means_of_the_gate() -> Vec<Planted> {
         ),
         planted("gate-with-a-runtime", "fn call() { tokio::spawn(async {}); }", Some("gate may not use tokio")),
         planted("gate-with-the-program", "use crate::support::program;", None),
+    ]
+}
+
+fn planted_durations() -> Vec<Planted> {
+    const ARCHITECTURE: Architecture = Architecture { modules_without_durations: &["run"], ..EMPTY };
+    const FOUND: Option<&str> = Some("a duration outside of the table of limits");
+    let planted = |name, file, code: &str, expected| Planted {
+        name,
+        rule: check_durations,
+        architecture: ARCHITECTURE,
+        sources: vec![(file, code.into())],
+        expected,
+    };
+    let run = |name, code: &str, expected| planted(name, "run/planted.rs", code, expected);
+    vec![
+        run("constant-duration", "const WAIT: Duration = other::WAIT;", FOUND),
+        run("constant-duration-in-a-function", "fn call() { const WAIT: std::time::Duration = OTHER; }", FOUND),
+        run("constant-duration-of-a-type", "impl Item { const WAITS: [Duration; 2] = OTHERS; }", FOUND),
+        run("duration-of-a-literal", "fn call() { sleep(Duration::from_secs(2)) }", FOUND),
+        run("duration-of-literals", "fn call() { sleep(std::time::Duration::from_millis(2 * (1_000 + 1))) }", FOUND),
+        run(
+            "duration-of-a-literal-in-a-macro",
+            "fn call() { select! { () = sleep(Duration::from_secs(2)) => {} } }",
+            FOUND,
+        ),
+        run(
+            "duration-of-a-value",
+            "fn call() { sleep(Duration::from_secs(plan.wait)); join!(Duration::from_secs(a)) }",
+            None,
+        ),
+        run(
+            "duration-in-a-test-module",
+            "#[cfg(test)]\nmod tests { const WAIT: Duration = Duration::from_secs(2); }",
+            None,
+        ),
+        planted(
+            "duration-in-the-table",
+            "limits.rs",
+            "pub(crate) const WAIT: Duration = Duration::from_secs(2);",
+            None,
+        ),
     ]
 }
 

@@ -10,6 +10,7 @@ use super::response_class::{outcome_of, text_of};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::fuzz::{Constraint, Grammar};
+use crate::json_pointer::{InstanceStep, instance_steps};
 use crate::transcript::is_input_required;
 use crate::verdict::{CallKind, CallOutcome, Verdict};
 
@@ -67,16 +68,10 @@ fn is_beyond_conversion(constraint: &Constraint, arguments: &Value) -> bool {
 
 /// The instance location that a schema location applies to, if it is reached through `properties` alone.
 fn instance_location(pointer: &str) -> Option<String> {
-    let mut steps = pointer.split('/').skip(1);
-    let mut location = String::new();
-    while let Some(step) = steps.next() {
-        if step != "properties" {
-            return None;
-        }
-        location.push('/');
-        location.push_str(steps.next()?);
-    }
-    Some(location)
+    instance_steps(pointer).try_fold(String::new(), |location, step| match step {
+        InstanceStep::Member(token) => Some(format!("{location}/{token}")),
+        InstanceStep::Item | InstanceStep::Other => None,
+    })
 }
 
 /// Phrases by which validation libraries report invalid arguments.

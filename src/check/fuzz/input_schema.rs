@@ -1,12 +1,11 @@
 //! Whether an `inputSchema` itself is satisfiable and its keywords have an effect.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::violation::OracleViolation;
 use crate::case::Oracle;
 use crate::fuzz::{Constraint, ToolSchema};
+use crate::shell::quote_shell_words;
 
 /// Keywords that limit values, each with the types that it applies to.
 const BOUNDS: [(&str, &[&str]); 15] = [
@@ -59,11 +58,7 @@ fn seed_value_options(schema: &Value) -> Vec<String> {
     };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let names = required.filter_map(Value::as_str).filter(is_unlisted).take(MAX_OPTIONS);
-    let option = |name: &str| {
-        // Only a NUL cannot be quoted, and no shell passes one.
-        format!("--seed-value {}=…", shlex::try_quote(name).unwrap_or(Cow::Borrowed(name)))
-    };
-    names.map(option).collect()
+    names.map(|name| format!("--seed-value {}=…", quote_shell_words([name]))).collect()
 }
 
 /// Whether a keyword without effect is a mistake of its author: it applies to another type than the schema's, or the

@@ -7,7 +7,7 @@ use super::exchange::{FuzzExchange, FuzzedTool};
 use super::message_text::{excerpt, strings};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
-use crate::text::first_bytes;
+use crate::text::{first_bytes, first_chars};
 use crate::verdict::Verdict;
 
 /// Phrases of stack traces.
@@ -79,8 +79,8 @@ pub(super) fn information_leak(
         let text = first_bytes(text, MAX_SEARCHED_BYTES);
         let (what, at) = find(text, |part| is_known(fuzzed_tool, exchange, part))?;
         let message = format!("an error contains {what}");
-        let around: String = text[at..].chars().take(160).collect();
-        Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(&around, 160)).signature(what))
+        let around = first_chars(&text[at..], 160);
+        Some(OracleViolation::new(Oracle::Leak, Verdict::Warn, message).actual(excerpt(around, 160)).signature(what))
     })
 }
 
@@ -322,6 +322,25 @@ mod tests {
     use crate::spec::Revision;
     use crate::verdict::CallKind;
 
+    fn exchange(arguments: Value) -> FuzzExchange {
+        let call = Call {
+            kind: CallKind::Valid,
+            validity: Validity::Valid,
+            arguments: Arguments::Json(arguments),
+            choices: None,
+        };
+        FuzzExchange {
+            call: Arc::new(call),
+            line: Arc::default(),
+            id: 1,
+            responses: Vec::new(),
+            noise: Vec::new(),
+            outcome: ExchangeOutcome::Answered,
+            duration: Duration::ZERO,
+            alone: true,
+        }
+    }
+
     #[test]
     fn traces_secrets_runtime_errors_and_paths_are_distinguished_from_plain_text() {
         let leaked = |text| find(text, |_| false).map(|(what, _)| what);
@@ -350,25 +369,23 @@ mod tests {
     }
 
     #[test]
+    fn no_text_is_searched_beyond_the_limit_even_if_a_character_crosses_it() {
+        let fuzzed_tool = FuzzedTool::new(&json!({"name": "t"}), Revision::V2025_11_25, Vec::new());
+        let found = |before: &str| {
+            let error = json!({"message": format!("{before} panicked at src/main.rs")});
+            information_leak(&fuzzed_tool, &exchange(json!({})), &error).is_some()
+        };
+        // Each character has three bytes, and no multiple of three is the limit.
+        assert!(!found(&"€".repeat(MAX_SEARCHED_BYTES / 3 + 1)));
+        assert!(!found(&"x".repeat(MAX_SEARCHED_BYTES)));
+        assert!(found(&"€".repeat(MAX_SEARCHED_BYTES / 3 - 10)));
+    }
+
+    #[test]
     fn a_path_that_the_client_sent_is_known_in_any_notation() {
         let definition = json!({"name": "t", "description": "Reads below /srv/data/public."});
         let fuzzed_tool = FuzzedTool::new(&definition, Revision::V2025_11_25, Vec::new());
-        let call = Call {
-            kind: CallKind::Valid,
-            validity: Validity::Valid,
-            arguments: Arguments::Json(json!({"path": "C:\\Windows\\x.txt"})),
-            choices: None,
-        };
-        let exchange = FuzzExchange {
-            call: Arc::new(call),
-            line: Arc::default(),
-            id: 1,
-            responses: Vec::new(),
-            noise: Vec::new(),
-            outcome: ExchangeOutcome::Answered,
-            duration: Duration::ZERO,
-            alone: true,
-        };
+        let exchange = exchange(json!({"path": "C:\\Windows\\x.txt"}));
         for known in [
             "C:\\Windows\\x.txt",
             "C:\\\\Windows\\\\x.txt",

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::call::Arguments;
-use crate::text::shortened;
+use crate::text::{first_chars, shortened};
 
 /// The greatest length of a skeleton, in bytes.
 const MAX_SKELETON_BYTES: usize = 160;
@@ -16,12 +16,7 @@ const MIN_STRING_BYTES: usize = 3;
 #[must_use]
 pub(crate) fn skeleton(message: &str, arguments: &Arguments) -> String {
     const MAX_MESSAGE_CHARS: usize = 2_000;
-    let end = message
-        .char_indices()
-        .nth(MAX_MESSAGE_CHARS)
-        .filter(|_| message.len() > MAX_MESSAGE_CHARS)
-        .map_or(message.len(), |(at, _)| at);
-    let mut text = Cow::Borrowed(&message[..end]);
+    let mut text = Cow::Borrowed(first_chars(message, MAX_MESSAGE_CHARS));
     if let Arguments::Json(value) = arguments {
         let mut sent = Vec::new();
         strings(value, &mut sent);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::call::Arguments;
 use super::exchange::{ExchangeOutcome, FuzzExchange};
 use super::message_text::skeleton;
+use crate::text::first_chars;
 use crate::verdict::CallOutcome;
 
 /// The outcome of a call.
@@ -99,7 +100,7 @@ fn structure(result: &Value) -> String {
     for item in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("no type");
         if parts.last().is_none_or(|last| last != kind) && parts.len() < MAX_MEMBERS {
-            parts.push(kind.chars().take(20).collect());
+            parts.push(first_chars(kind, 20).to_owned());
         }
     }
     if parts.is_empty() {
@@ -107,7 +108,8 @@ fn structure(result: &Value) -> String {
     }
     let structured = result.get("structuredContent").or_else(|| result.get("toolResult"));
     if let Some(Value::Object(members)) = structured {
-        let names: Vec<String> = members.keys().take(MAX_MEMBERS).map(|name| name.chars().take(20).collect()).collect();
+        let names: Vec<String> =
+            members.keys().take(MAX_MEMBERS).map(|name| first_chars(name, 20).to_owned()).collect();
         parts.push(format!("{{{}}}", names.join(", ")));
     }
     parts.join(" ")

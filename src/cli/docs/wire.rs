@@ -1,5 +1,6 @@
 //! Finds the messages that an example shows: those that a finding is about, and what a conforming server says instead.
 
+use mcp_conformance::internals::text;
 use mcp_conformance::verdict::{Direction, Evidence};
 use serde_json::{Map, Value};
 
@@ -145,9 +146,7 @@ pub(super) fn difference(a: &Value, b: &Value) -> (Value, Value) {
 pub(super) fn shortened(value: Value) -> Value {
     const MAX_TEXT_CHARS: usize = 120;
     match value {
-        Value::String(text) if text.chars().count() > MAX_TEXT_CHARS => {
-            Value::String(text.chars().take(MAX_TEXT_CHARS).chain(['…']).collect())
-        }
+        Value::String(text) => Value::String(text::shortened(&text, MAX_TEXT_CHARS).into_owned()),
         Value::Array(items) => items.into_iter().map(shortened).collect(),
         Value::Object(members) => members.into_iter().map(|(name, value)| (name, shortened(value))).collect(),
         other => other,

@@ -4,21 +4,15 @@
 //! HTTP requests can overtake each other, so a cancellation waits until the request has arrived.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::exchange_log::ExchangeLog;
 use crate::client::record::Record;
+use crate::limits::http::{ARRIVAL_TIMEOUT, FIRST_EVENT_TIMEOUT};
 use crate::transcript::{Entry, Event};
 use crate::wire::{Id, id_of, method_of, same_id};
-
-/// How long to wait for the first event of a subscription before it is cancelled.
-const FIRST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// How long a request may take to reach the server before it is cancelled.
-const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The id of the request that a message cancels.
 pub(super) fn cancelled(message: &Value) -> Option<&Id> {

@@ -25,16 +25,9 @@ use super::session_renewal::{Renewal, SessionRenewals};
 use super::sse_transport::MessageEndpoint;
 use crate::client::record::Record;
 use crate::client::responder::Responder;
+use crate::limits::http::{DEFAULT_RECONNECT_DELAY, MAX_RECONNECT_DELAY, MAX_RESUMPTIONS, SESSION_END_TIMEOUT};
 use crate::transcript::{Entry, Event, HttpEnd, SetAside, StepId};
 use crate::wire::{Frame, Id, MessageKind, id_of, messages, method_of};
-
-/// How often a broken stream is resumed, how long to wait before if the server does not say, and the longest wait.
-const MAX_RESUMPTIONS: usize = 5;
-const DEFAULT_RECONNECT_DELAY: Duration = Duration::from_millis(100);
-const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(2);
-
-/// How long ending a session may take.
-const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection over HTTP.
 pub(in crate::client) struct HttpConnection {

@@ -25,6 +25,7 @@ use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
 use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
+use crate::limits::http::MAX_READ_TIME;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
 use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, messages, reports_rate_limit, same_id};
 
@@ -335,7 +336,7 @@ impl DirectResponseReader {
                     break;
                 }
             }
-            if began.elapsed() > Duration::from_secs(60) {
+            if began.elapsed() > MAX_READ_TIME {
                 break;
             }
         }

@@ -14,10 +14,7 @@ use super::direct_request::{FOREIGN_AUTHORIZATION, FurtherTokens, SECOND_AUTHORI
 use super::endpoint_error::HttpEndpointError;
 use super::listening;
 use crate::client::secrets::{Secrets, is_public, is_secret_header};
-
-/// How long an idle connection is kept. Many servers close one after five seconds, and a request that is sent at the same
-/// moment would get no response.
-const MAX_CONNECTION_IDLE_TIME: Duration = Duration::from_secs(4);
+use crate::limits::http::{CONNECT_TIMEOUT, MAX_CONNECTION_IDLE_TIME};
 
 /// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +112,7 @@ impl HttpEndpoint {
         let builder = || {
             let mut builder = reqwest::Client::builder()
                 .redirect(Policy::none())
-                .connect_timeout(Duration::from_secs(10))
+                .connect_timeout(CONNECT_TIMEOUT)
                 .pool_idle_timeout(MAX_CONNECTION_IDLE_TIME)
                 .http1_only()
                 .referer(false)

@@ -6,6 +6,7 @@ use std::io;
 use super::error_text::{
     CONNECTION_CLOSED, HEADERS_TOO_LARGE, NOT_HTTP, NOT_LISTENING, NOT_TLS, UNKNOWN_HOST, UNTRUSTED_CERTIFICATE,
 };
+use crate::limits::http::MAX_CAUSES;
 
 /// The text for an error of the HTTP client: its meaning, and the library's own message.
 pub(super) fn describe_error(error: &reqwest::Error) -> String {
@@ -18,9 +19,6 @@ pub(super) fn describe_error(error: &reqwest::Error) -> String {
         None => format!("the response broke off ({last})"),
     }
 }
-
-/// How deep causes are followed.
-const MAX_CAUSES: usize = 16;
 
 /// The cause of an error: the error within an I/O error, which is not its `source`, or its `source`.
 fn cause_of<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {

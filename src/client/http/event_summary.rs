@@ -7,14 +7,14 @@
 use serde_json::Value;
 
 use super::endpoint::HttpEndpoint;
+use crate::limits::http::MAX_EVENTS;
+use crate::text::first_chars;
 use crate::transcript::{HttpEnd, SseEventSummary};
 use crate::wire::{SseDecoder, SseEvent};
 
 /// How much of a body that is not a message is kept, in bytes.
 const MAX_BODY_EXCERPT_BYTES: usize = 4_096;
 
-/// How many events of a stream are kept, and how many characters of one that is not JSON.
-const MAX_EVENTS: usize = 1_000;
 const MAX_EXCERPT_CHARS: usize = 500;
 
 /// The beginning of a body.
@@ -68,7 +68,7 @@ fn is_foreign(value: &Value) -> bool {
 
 /// The beginning of event data that is not a message.
 pub(super) fn excerpt(text: &str) -> String {
-    text.chars().take(MAX_EXCERPT_CHARS).collect()
+    first_chars(text, MAX_EXCERPT_CHARS).to_owned()
 }
 
 /// Adds a summary, up to the maximum number.

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::limits::{MAX_MIRRORED, MAX_MIRRORED_DEPTH};
 use crate::wire::method_of;
 
 /// The parameters of each tool that are mirrored into headers: the name in the header, and the property path of
@@ -69,14 +70,10 @@ pub fn mirrored(result: &Value) -> Mirrored {
     all
 }
 
-/// How deep properties are searched, and how many are mirrored at most.
-const MAX_DEPTH: usize = 16;
-const MAX_MIRRORED: usize = 64;
-
 fn collect_annotated(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(String, Vec<String>)>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (name, property) in properties {
-        if path.len() >= MAX_DEPTH || found.len() >= MAX_MIRRORED {
+        if path.len() >= MAX_MIRRORED_DEPTH || found.len() >= MAX_MIRRORED {
             return;
         }
         path.push(name.clone());

@@ -9,13 +9,7 @@ use reqwest::Response;
 
 use super::endpoint::HttpEndpoint;
 use crate::client::record::Record;
-
-/// How often a request is repeated for a server that asks the client to slow down, and the longest wait before.
-pub(super) const MAX_RETRIES: usize = 3;
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(10);
-
-/// The first wait, if the server does not say how long.
-const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
+use crate::limits::http::{FIRST_RETRY_DELAY, MAX_RETRIES, MAX_RETRY_DELAY};
 
 /// Whether a response says that the server takes no more requests for now. With status 503, only a time says so: without
 /// it, the request may be the cause.

@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::endpoint::HttpEndpoint;
 use super::exchange_log::ExchangeLog;
 use super::negotiated::Negotiated;
-use super::rate_limit::{MAX_RETRIES, wait_for_slot};
+use super::rate_limit::wait_for_slot;
 use crate::client::record::Record;
+use crate::limits::http::MAX_RETRIES;
 use crate::transcript::Entry;
 use crate::wire::Id;
 
@@ -99,24 +100,24 @@ impl HttpClient {
 
     /// The request that resumes a stream after an event.
     pub(super) fn resumption(&self, url: Url, last: &str) -> OutgoingRequest {
-        let mut order = OutgoingRequest { url, ..self.request_without_body(Method::GET, ACCEPT_STREAM) };
+        let mut request = OutgoingRequest { url, ..self.request_without_body(Method::GET, ACCEPT_STREAM) };
         if let Ok(value) = HeaderValue::from_str(last) {
-            order.headers.insert("last-event-id", value);
+            request.headers.insert("last-event-id", value);
         }
-        order
+        request
     }
 
     /// Makes a request under the rate limit; records the head of the response and leaves its body to be read.
     pub(super) async fn send(
         &self,
         number: usize,
-        order: OutgoingRequest,
+        outgoing: OutgoingRequest,
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
         wait_for_slot(&self.endpoint, &self.record).await;
-        let http = if order.needs_new_connection { &self.endpoint.fresh_client } else { &self.endpoint.client };
-        let mut request = http.request(order.method, order.url).headers(order.headers);
-        if let Some(body) = order.body {
+        let http = if outgoing.needs_new_connection { &self.endpoint.fresh_client } else { &self.endpoint.client };
+        let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
+        if let Some(body) = outgoing.body {
             request = request.body(body);
         }
         let response = request.send().await?;

@@ -4,7 +4,6 @@
 //! (transports page, section on session management), so that the end of a session is no fault of the server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -13,14 +12,9 @@ use tokio::sync::Mutex;
 use super::negotiated::SESSION_HEADER;
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
 use super::response::media_type;
+use crate::limits::http::{MAX_RENEWALS, RENEWAL_TIMEOUT};
 use crate::transcript::{HttpEnd, SetAside, summarize};
 use crate::wire::{Frame, SseDecoder};
-
-/// How often a connection gets a new session: a server that answers everything with 404 has no end of them.
-const MAX_RENEWALS: usize = 20;
-
-/// How long opening the new session may take, request by request.
-const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much of the result is read, in bytes; nothing in it is used.
 const MAX_RESULT: usize = 1 << 20;

@@ -16,13 +16,12 @@ use super::unrecorded_options::{EndReason, UnrecordedHttpOptions};
 use crate::client::connection::WaitOutcome;
 use crate::client::record::{Record, RecordLimits, RecordOptions};
 use crate::client::wait_budget::WaitBudget;
+use crate::limits::MAX_ANSWERED_REQUESTS;
+use crate::limits::http::DELIVERY_TIMEOUT;
+use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd};
 use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, messages};
 
-/// How long to wait for a message without a response to arrive.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many requests of the server are answered.
-const MAX_ANSWERED_REQUESTS: usize = 2_000;
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
 const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
 /// The error for a header that differs from the body. This client makes the mirrored headers, so the error says
@@ -72,9 +71,9 @@ impl std::fmt::Debug for UnrecordedHttp {
 }
 
 impl UnrecordedHttp {
-    pub(in crate::client) fn new(order: UnrecordedHttpOptions) -> Self {
+    pub(in crate::client) fn new(options: UnrecordedHttpOptions) -> Self {
         let (sender, event) = unbounded_channel();
-        let observer = order.observer;
+        let observer = options.observer;
         let keeping = RecordOptions {
             limits: RecordLimits { answers: MAX_ANSWERED_REQUESTS, ..RecordLimits::default() },
             observer: Some(Arc::new(move |entry| {
@@ -87,9 +86,9 @@ impl UnrecordedHttp {
             ..RecordOptions::default()
         };
         let record = Arc::new(Record::new(keeping));
-        let http = HttpConnection::new(order.endpoint, record, order.responder, order.stateless);
+        let http = HttpConnection::new(options.endpoint, record, options.responder, options.stateless);
         let http = Arc::new(http.without_new_sessions());
-        http.set_mirrored(order.mirrored);
+        http.set_mirrored(options.mirrored);
         Self {
             http,
             event,
@@ -284,7 +283,7 @@ fn forward(sender: &UnboundedSender<RecordEvent>, entry: &Entry) {
 /// The JSON-RPC error for an HTTP status.
 fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     const SHOWN: usize = 300;
-    let text: String = text.trim().chars().take(SHOWN).collect();
+    let text = first_chars(text.trim(), SHOWN);
     let message =
         if text.is_empty() { format!("HTTP status {status}") } else { format!("HTTP status {status}: {text}") };
     Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))

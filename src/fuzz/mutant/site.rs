@@ -8,7 +8,7 @@ use super::super::{
     instance_path::{self, PathStep},
     schema::ToolSchema,
 };
-use crate::json_pointer::escape;
+use crate::json_pointer;
 
 /// The maximum number of sites of a schema.
 const MAX_SITES: usize = 160;
@@ -95,7 +95,7 @@ fn locate(steps: &[PathStep], base: &Value, dialect: Dialect) -> Option<String> 
             PathStep::Slot(position) => position.to_string(),
             PathStep::Item => value.as_array()?.len().checked_sub(1)?.to_string(),
         };
-        location = format!("{location}/{}", escape(&token));
+        location = json_pointer::join(&location, &token);
         value = base.pointer(&location)?;
     }
     Some(location)

@@ -15,6 +15,7 @@ use super::edit::Edits;
 use super::proof::{Prover, Validity};
 use super::site::{Site, sites};
 use super::{arrays, choices, depth, documents, numbers, objects, text, types};
+use crate::json_pointer::unescape;
 
 /// The maximum number of valid instances from which variation starts.
 const MAX_BASES: usize = 24;
@@ -283,7 +284,7 @@ impl<'s> Collection<'s> {
     /// Adds valid arguments: into a bundle that varies other properties, as one call can show several rejections.
     fn add_valid(&mut self, candidate: Candidate, mutant: (String, &'static str)) -> usize {
         let property = candidate.location.split('/').nth(1).unwrap_or_default().to_owned();
-        let name = crate::json_pointer::unescape(&property);
+        let name = unescape(&property);
         if let Some(value) = candidate.arguments.get(&name).filter(|_| !property.is_empty()) {
             let open = self.bundles.iter_mut().filter(|(_, varied)| !varied.contains(&property));
             for (at, varied) in open.take(MAX_BUNDLES_TRIED) {

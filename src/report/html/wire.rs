@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::display::display;
 use crate::report::layout::format_ms;
 use crate::report::visible::visible;
+use crate::text::first_chars;
 use crate::verdict::{Direction, Evidence, MessageSummary};
 
 /// The number of lines from which a message is collapsed.
@@ -105,10 +106,7 @@ impl Message {
         let is_message = matches!(item.direction, Direction::Sent | Direction::Received);
         let text = if is_message && looks_like_json(item) { indent(&item.text) } else { display(&item.text) };
         let long = text.lines().count() > MAX_LINES || text.chars().count() > MAX_CHARS;
-        let head = long.then(|| {
-            let head: String = item.text.chars().take(HEAD_CHARS).collect();
-            format!("{}…", visible(&head))
-        });
+        let head = long.then(|| format!("{}…", visible(first_chars(&item.text, HEAD_CHARS))));
         Self { kind, at: format_ms(item.at_ms), label, request: None, head, text, omitted: item.omitted }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::page::{Page, one_line, write_hanging};
 use crate::event::{CallOutcome, FuzzSummary, SequenceSummary, ToolFuzz};
 use crate::report::finding_text::failing_arguments;
-use crate::report::layout::{format_ms, wrap};
+use crate::report::layout::{display_width, format_ms, padded, wrap};
 use crate::report::palette::paint;
 use crate::report::visible::excerpt;
 use crate::report::{Report, saved_calls, untested};
@@ -113,7 +113,7 @@ fn shown(tool: &ToolFuzz) -> String {
 /// The columns of the table: without latencies where the page is narrow, and with how much of each schema was tried in
 /// a verbose report.
 struct Columns {
-    /// The width of the names, in characters.
+    /// The width of the names, in columns of the terminal.
     name: usize,
     latency: bool,
     coverage: bool,
@@ -129,7 +129,7 @@ impl Columns {
     fn of(page: &Page, tools: &[&ToolFuzz]) -> Self {
         let latency = page.width() >= Self::WIDE;
         let others = Self::CALLS + if latency { Self::LATENCY } else { 0 };
-        let longest = tools.iter().map(|tool| shown(tool).chars().count()).max().unwrap_or(0);
+        let longest = tools.iter().map(|tool| display_width(&shown(tool))).max().unwrap_or(0);
         let room = page.room(2).saturating_sub(others).max(8);
         Self { name: longest.clamp(4, room), latency, coverage: page.is_verbose() }
     }
@@ -180,8 +180,8 @@ impl Columns {
 
     fn row(&self, columns: [String; 10]) -> String {
         let [tool, calls, succeeded, rejected, other, p50, p99, limits, keywords, mutants] = columns;
-        let name = self.name;
-        let calls = format!("{tool:<name$}  {calls:>7} {succeeded:>9} {rejected:>8} {other:>6}");
+        let tool = padded(&tool, self.name);
+        let calls = format!("{tool}  {calls:>7} {succeeded:>9} {rejected:>8} {other:>6}");
         let latency = if self.latency { format!(" {p50:>8} {p99:>8}") } else { String::new() };
         let coverage =
             if self.coverage { format!("  {limits:>12}  {keywords:>15}  {mutants:>9}") } else { String::new() };

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use crate::report::layout::{wrap, wrap_and_break};
+use crate::report::layout::{display_width, first_columns, wrap, wrap_and_break};
 use crate::report::palette::{Palette, paint};
 use crate::spec::Revision;
 
@@ -152,11 +152,10 @@ pub(super) fn write_hanging(text: &str, room: usize, out: &mut dyn Write) -> io:
 
 /// A text cut to a number of columns.
 pub(super) fn one_line(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
+    if display_width(text) <= columns {
         return text.to_owned();
     }
-    let cut: String = text.chars().take(columns.saturating_sub(1)).collect();
-    format!("{cut}…")
+    format!("{}…", first_columns(text, columns.saturating_sub(1)))
 }
 
 /// Joins revisions with commas.

@@ -8,16 +8,11 @@ use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
 use crate::inventory::{FirstCallOutcome, Inventory};
+use crate::limits::{MAX_CALLS_FOR_REQUESTS, STREAM_END_TIMEOUT};
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{MessageKind, same_id};
-
-/// How long to wait for the ends of the streams of answered calls.
-const STREAM_END_TIMEOUT: Duration = Duration::from_millis(250);
-
-/// How many tools are called once more to see which requests belong to them.
-const MAX_CALLS: usize = 12;
 
 /// Calls each tool again, alone, during whose call the server made a request: several calls were in flight, and the
 /// request may belong to any of them. In stateless revisions the results show it.
@@ -107,6 +102,6 @@ fn tools_in_flight(session: &Session, began: usize) -> Vec<String> {
             names.push(name);
         }
     }
-    names.truncate(MAX_CALLS);
+    names.truncate(MAX_CALLS_FOR_REQUESTS);
     names
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::case::HintRequest;
 use crate::client::WaitOutcome;
 use crate::inventory::{HintOutcome, HintResult, Inventory};
+use crate::limits::MAX_DISCOVERY_INPUT_ROUNDS;
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::session::Session;
@@ -74,7 +75,6 @@ pub(in crate::run) async fn send_hint_request(
     token: &str,
     limit: Duration,
 ) -> WaitOutcome<Value> {
-    const MAX_ROUNDS: usize = 4;
     let (method, mut params) = request.method_and_params();
     if matches!(request, HintRequest::Call { .. }) {
         params.insert("_meta".to_owned(), json!({ "progressToken": token }));
@@ -93,7 +93,7 @@ pub(in crate::run) async fn send_hint_request(
         let served = AnsweredRequest { request, response };
         rounds += 1;
         match input_retry::plain(&served, &session.replies) {
-            Some(retried) if rounds < MAX_ROUNDS => message = retried,
+            Some(retried) if rounds < MAX_DISCOVERY_INPUT_ROUNDS => message = retried,
             Some(_) | None => return WaitOutcome::Ready(served.response),
         }
     }

@@ -10,19 +10,9 @@ use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
 use crate::inventory::Primitives;
+use crate::limits::{FASTEST_ANSWER_FACTOR, LIST_TIMEOUT, MAX_DISCOVERY_PAGES, MAX_FIRST_READS};
 use crate::session::Session;
 use crate::wire::Id;
-
-/// The maximum number of pages per list.
-const MAX_PAGES: usize = 8;
-
-/// How many resources to read, and how many prompts to get.
-pub(in crate::run) const MAX_USED: usize = 3;
-
-/// How long to wait for the next response, of the lists and then of the reads, and how many times longer than for the
-/// fastest one so far.
-const LIST_TIMEOUT: Duration = Duration::from_secs(1);
-const FASTEST_ANSWER_FACTOR: u32 = 3;
 
 /// Each list method with its capability and the member that contains the items.
 const LISTS: [(&str, &str, &str); 3] = [
@@ -99,7 +89,7 @@ async fn read(session: &mut Session, primitives: &mut Primitives, needed: impl F
             primitives.mark_complete(method);
             continue;
         };
-        if cursors.len() + 1 < MAX_PAGES && !cursors.contains(cursor) {
+        if cursors.len() + 1 < MAX_DISCOVERY_PAGES && !cursors.contains(cursor) {
             cursors.push(cursor.clone());
             pending.push((send(session, method, &json!({ "cursor": cursor })).await, of, cursors));
         }
@@ -115,10 +105,10 @@ pub(super) async fn read_resources_again(session: &mut Session, primitives: &Pri
 async fn read_and_get_some(session: &mut Session, primitives: &mut Primitives, limit: Duration) {
     let from = session.connection.len();
     let mut pending: Vec<(Id, Option<usize>)> = Vec::new();
-    for uri in primitives.resources.iter().take(MAX_USED) {
+    for uri in primitives.resources.iter().take(MAX_FIRST_READS) {
         pending.push((send(session, "resources/read", &json!({ "uri": uri })).await, None));
     }
-    for (at, prompt) in primitives.prompts().iter().enumerate().take(MAX_USED) {
+    for (at, prompt) in primitives.prompts().iter().enumerate().take(MAX_FIRST_READS) {
         let params = if prompt.arguments.is_empty() {
             json!({ "name": prompt.name })
         } else {

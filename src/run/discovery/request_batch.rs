@@ -6,19 +6,11 @@ use tokio::time::Instant;
 use serde_json::Value;
 
 use crate::client::WaitOutcome;
+use crate::limits::{MAX_DISCOVERY_INPUT_ROUNDS, MAX_REQUESTS_IN_FLIGHT, MAX_UNANSWERED};
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::session::Session;
 use crate::transcript::input_requests;
 use crate::wire::Id;
-
-/// The maximum number of requests in flight.
-const MAX_IN_FLIGHT: usize = 4;
-
-/// How often to repeat a request whose result asks for input.
-const MAX_ROUNDS: usize = 4;
-
-/// The number of requests without a response after which no more are sent.
-const MAX_UNANSWERED: usize = 2;
 
 /// The limits of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +54,7 @@ pub(in crate::run) async fn send_batch(
     let mut responses = Vec::new();
     let mut unanswered = 0;
     loop {
-        while pending.len() < MAX_IN_FLIGHT
+        while pending.len() < MAX_REQUESTS_IN_FLIGHT
             && unanswered < MAX_UNANSWERED
             && Instant::now() < limits.end
             && !session.connection.is_closed()
@@ -109,7 +101,7 @@ async fn take_response(
 ) -> Option<Pending> {
     let served = AnsweredRequest { request: answered.message, response };
     let mut input = answered.input_requests;
-    if answered.rounds < MAX_ROUNDS
+    if answered.rounds < MAX_DISCOVERY_INPUT_ROUNDS
         && let Some(retried) = input_retry::plain(&served, &session.replies)
     {
         let requests = served.response.get("result").into_iter().flat_map(input_requests);

@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::primitives::{self, MAX_USED};
+use super::primitives;
 use crate::client::WaitOutcome;
 use crate::inventory::Primitives;
+use crate::limits::{ACKNOWLEDGEMENT_TIMEOUT, MAX_FIRST_READS};
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::messages;
 
 /// The id of the subscription request.
 const SUBSCRIPTION_ID: &str = "conformance-discovery";
-
-/// How long to wait for the acknowledgement.
-const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The list changes to subscribe to: the capability, and the member of the filter.
 const LISTS: [(&str, &str); 3] = [
@@ -39,7 +37,7 @@ impl ChangeSubscription {
         let mut filter: Map<String, Value> =
             declared.map(|(_, member)| ((*member).to_owned(), Value::Bool(true))).collect();
         if session.parameters.declares("resources.subscribe") && !primitives.resources.is_empty() {
-            let watched: Vec<&String> = primitives.resources.iter().take(MAX_USED).collect();
+            let watched: Vec<&String> = primitives.resources.iter().take(MAX_FIRST_READS).collect();
             filter.insert("resourceSubscriptions".to_owned(), json!(watched));
         }
         if filter.is_empty() {

@@ -7,30 +7,15 @@ use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
 use crate::inventory::{FirstCallOutcome, Inventory};
+use crate::limits::{
+    MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALL_TIME, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT,
+    SLOW_CALL, UNANSWERED_CALL_TIMEOUT,
+};
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::session::Session;
 use crate::transcript::{Event, input_requests};
 use crate::wire::Id;
-
-/// The maximum number of tools to call.
-const MAX_CALLS: usize = 256;
-
-/// The maximum number of calls in flight, and of calls that are slow.
-const MAX_IN_FLIGHT: usize = 4;
-const MAX_SLOW_IN_FLIGHT: usize = 32;
-
-/// How often to repeat a call whose result asks for input.
-const MAX_ROUNDS: usize = 4;
-
-/// How long to wait for the remaining calls once all others are answered.
-const UNANSWERED_CALL_TIMEOUT: Duration = Duration::from_millis(250);
-
-/// How long to wait for a response before more calls are sent.
-const SLOW_CALL: Duration = Duration::from_secs(1);
-
-/// The maximum duration of such calls. Cases that use no tool run meanwhile.
-const MAX_CALL_DURATION: Duration = Duration::from_secs(3);
 
 /// A call that is still in flight when discovery ends.
 #[derive(Debug)]
@@ -52,7 +37,7 @@ pub(in crate::run) async fn wait_for_unanswered(
 ) -> Inventory {
     let mut inventory = inventory.clone();
     for call in unanswered_calls {
-        let limit = MAX_CALL_DURATION.max(usual_duration(&inventory)).min(timeout);
+        let limit = MAX_FIRST_CALL_TIME.max(usual_duration(&inventory)).min(timeout);
         let left = limit.saturating_sub(call.since.elapsed());
         match session.wait_for_first_response(call.from, std::slice::from_ref(&call.id), left).await {
             WaitOutcome::Ready((_, response)) if !requests_input(&response) => {
@@ -145,14 +130,16 @@ impl FirstCall {
 /// Calls each callable tool once, with a progress token, a few at a time; returns the calls still in flight when all
 /// others are answered.
 async fn call_each_tool(session: &mut Session, plan: &Plan, inventory: &mut Inventory, began: usize) -> Vec<FirstCall> {
-    let mut waiting: Vec<usize> =
-        (0..inventory.tools.len()).filter(|at| inventory.tools[*at].exclusion.is_none()).take(MAX_CALLS).collect();
+    let mut waiting: Vec<usize> = (0..inventory.tools.len())
+        .filter(|at| inventory.tools[*at].exclusion.is_none())
+        .take(MAX_FIRST_CALLS)
+        .collect();
     waiting.reverse();
     let mut pending: Vec<FirstCall> = Vec::new();
     let mut answered_one = false;
     // Over HTTP, the stream of a call shows which requests of the server belong to it, however many calls are in flight.
     let is_http = session.connection.is_http();
-    let mut max_in_flight = if is_http && session.is_slow() { MAX_SLOW_IN_FLIGHT } else { MAX_IN_FLIGHT };
+    let mut max_in_flight = if is_http && session.is_slow() { MAX_SLOW_CALLS_IN_FLIGHT } else { MAX_CALLS_IN_FLIGHT };
     loop {
         while pending.len() < max_in_flight
             && let Some(tool) = waiting.pop()
@@ -165,12 +152,12 @@ async fn call_each_tool(session: &mut Session, plan: &Plan, inventory: &mut Inve
             return pending;
         }
         // Slow calls must not delay the others.
-        let can_send_more = !waiting.is_empty() && max_in_flight < MAX_SLOW_IN_FLIGHT;
+        let can_send_more = !waiting.is_empty() && max_in_flight < MAX_SLOW_CALLS_IN_FLIGHT;
         if can_send_more && !take_response(session, inventory, &mut pending, began, SLOW_CALL).await {
             if session.connection.is_closed() {
                 return pending;
             }
-            max_in_flight += if is_http { max_in_flight } else { MAX_IN_FLIGHT };
+            max_in_flight += if is_http { max_in_flight } else { MAX_CALLS_IN_FLIGHT };
             continue;
         }
         if can_send_more {
@@ -206,7 +193,7 @@ async fn take_response(
     session.unanswered = 0;
     let call = pending.remove(at);
     let served = AnsweredRequest { request: call.request.clone(), response };
-    if call.rounds < MAX_ROUNDS
+    if call.rounds < MAX_DISCOVERY_INPUT_ROUNDS
         && let Some(retried) = input_retry::plain(&served, &session.replies)
     {
         let requests = served.response.get("result").into_iter().flat_map(input_requests);

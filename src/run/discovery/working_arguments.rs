@@ -12,22 +12,12 @@ use serde_json::{Value, json};
 
 use super::request_batch::{BatchLimits, send_batch};
 use crate::inventory::{FirstCallOutcome, HintOutcome, Inventory, KnownValues, Tool};
+use crate::limits::{MAX_COMPLETIONS, MAX_SEARCH_CALL_TIMEOUTS, MAX_SEARCH_ROUNDS, SEARCH_CALL_TIMEOUT_DIVISOR};
 use crate::plan::{HttpTarget, Launcher, Plan};
 use crate::run::argument_search::ArgumentSearch;
 use crate::run::example_arguments::known_paths;
 use crate::session::Session;
 use crate::wire::MessageKind;
-
-/// The part of the timeout of a request that each call of the search may take, and the search may take this many such
-/// parts: one second and four seconds by default.
-const CALL_TIMEOUT_DIVISOR: u32 = 5;
-const MAX_CALL_TIMEOUTS: u32 = 4;
-
-/// The maximum number of rounds, each with one attempt per tool and prompt.
-const MAX_ROUNDS: usize = 24;
-
-/// The maximum number of arguments to ask completions for.
-const MAX_COMPLETIONS: usize = 16;
 
 /// What arguments are searched for, by its position in the inventory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +28,8 @@ enum Subject {
 
 /// Searches for arguments of the tools and prompts that were not served, and records those that are.
 pub(super) async fn find_working_arguments(session: &mut Session, plan: &Plan, inventory: &mut Inventory) {
-    let timeout = plan.timeout / CALL_TIMEOUT_DIVISOR;
-    let end = Instant::now() + timeout * MAX_CALL_TIMEOUTS;
+    let timeout = plan.timeout / SEARCH_CALL_TIMEOUT_DIVISOR;
+    let end = Instant::now() + timeout * MAX_SEARCH_CALL_TIMEOUTS;
     let limits = BatchLimits { timeout, end };
     inventory.known_values = known_values(session, plan, inventory);
     let mut searches = searches(session, inventory, timeout);
@@ -50,7 +40,7 @@ pub(super) async fn find_working_arguments(session: &mut Session, plan: &Plan, i
     if !searches.is_empty() || !inventory.primitives.templates.is_empty() {
         ask_for_completions(session, inventory, limits).await;
     }
-    for _ in 0..MAX_ROUNDS {
+    for _ in 0..MAX_SEARCH_ROUNDS {
         let mut attempts: Vec<(Subject, Value)> = Vec::new();
         for (subject, search) in &mut searches {
             attempts.extend(search.next(&inventory.known_values).map(|arguments| (*subject, arguments)));

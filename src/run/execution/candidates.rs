@@ -6,6 +6,7 @@ use super::bindings::{Bindings, Item};
 use super::tool_arguments::{BoundTool, MissingValue};
 use crate::case::{Active, Case, ForEach, HintRequest, Placeholder, Process};
 use crate::inventory::{Inventory, Tool};
+use crate::limits::{MAX_ITEMS, MAX_UNANSWERED_TOOLS};
 use crate::session::Session;
 
 /// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
@@ -33,12 +34,6 @@ fn listed<'a>(for_each: &ForEach, inventory: &'a Inventory) -> Option<Vec<Item<'
         ForEach::Tool | ForEach::Page(_) => None,
     }
 }
-
-/// How many items a case is repeated for at most.
-const MAX_ITEMS: usize = 40;
-
-/// How many tools that did not answer are called again at most.
-const MAX_UNANSWERED_TOOLS: usize = 3;
 
 /// The tools that a case's placeholders can be bound to.
 fn tools<'a>(

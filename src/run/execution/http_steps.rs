@@ -9,14 +9,9 @@ use super::bindings::Bindings;
 use super::tool_arguments::MissingValue;
 use crate::case::{HttpCall, Until};
 use crate::client::{DirectRequest, DirectResponse, ReadUntil};
+use crate::limits::{GET_HEAD_TIME, GET_READ_TIME};
 use crate::session::Session;
 use crate::transcript::StepId;
-
-/// How long to read the response to a GET, which a server may keep open indefinitely.
-const GET_READ_TIME: Duration = Duration::from_millis(300);
-/// How long to wait for the head of that response. A server that offers a stream may send the head with its first event,
-/// so that silence is no fault; but one that is busy must not seem silent.
-const GET_HEAD_TIME: Duration = Duration::from_secs(3);
 
 /// Responses that stay open during later steps, by the index of their step.
 #[derive(Debug, Default)]

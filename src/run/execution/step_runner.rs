@@ -17,32 +17,15 @@ use crate::case::{
 };
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
+use crate::limits::{
+    MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS, SETTLE, SETTLE_ALONE, SETTLE_LONGEST,
+};
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::run::pagination::read_pages;
 use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, messages, without_repeated};
 use crate::wire::{Frame, Id};
-
-/// How long a response is waited for that may not come, once later requests are answered.
-const SETTLE: Duration = Duration::from_millis(25);
-
-/// The same where nothing was sent afterwards that could have been answered.
-const SETTLE_ALONE: Duration = Duration::from_millis(250);
-
-/// The longest time that it is waited for, however slow the server is.
-const SETTLE_LONGEST: Duration = Duration::from_secs(1);
-
-/// The interval between the requests of a poll, at first and at most. The interval that a server suggests is meant for
-/// longer work than the second that a case waits.
-const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
-const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How often a poll sends its request at least.
-const MIN_POLLS: u32 = 5;
-
-/// How often a request is sent whose results request input.
-const MAX_INPUT_ROUNDS: usize = 6;
 
 /// Carries out the steps of a case once.
 pub(super) struct StepRunner<'r, 'b, 'c> {

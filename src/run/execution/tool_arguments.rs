@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::case::Placeholder;
 use crate::fuzz::{Mistake, Random};
 use crate::inventory::{Inventory, Tool};
+use crate::limits::MAX_OTHER_ARGUMENTS;
 
 /// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,9 +95,8 @@ fn invalid_in_2020_12(tool: &Tool) -> Option<Value> {
 
 /// Valid arguments that are not the minimal ones.
 fn other_arguments(tool: &Tool, seed: u64) -> Option<Value> {
-    const ATTEMPTS: usize = 20;
     let mut random = Random::new(seed);
-    let generated = (0..ATTEMPTS).filter_map(|_| tool.schema.as_ref()?.generate(&mut random).ok());
+    let generated = (0..MAX_OTHER_ARGUMENTS).filter_map(|_| tool.schema.as_ref()?.generate(&mut random).ok());
     generated.into_iter().find(|arguments| tool.arguments.as_ref() != Some(arguments))
 }
 

@@ -93,6 +93,16 @@ pub(super) fn check_packages(tree: &SourceTree, architecture: &Architecture) -> 
     violations.into_iter().collect()
 }
 
+/// A module whose limits are in the table of limits has neither a constant duration nor a duration of a literal.
+pub(super) fn check_durations(tree: &SourceTree, architecture: &Architecture) -> Vec<String> {
+    let is_meant = |path: &str| architecture.modules_without_durations.contains(&top_level_module(path));
+    let files = tree.files.iter().filter(|file| is_meant(&file.path));
+    files
+        .flat_map(|file| file.fixed_durations.iter().map(move |line| (file, line)))
+        .map(|(file, line)| format!("{}:{line}: a duration outside of the table of limits", file.path))
+        .collect()
+}
+
 /// The files of a module import each other in no circle, except those that are listed.
 pub(super) fn check_circles(tree: &SourceTree, architecture: &Architecture) -> Vec<String> {
     let graph = file_graph(tree);

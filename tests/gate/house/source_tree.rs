@@ -29,6 +29,8 @@ pub(super) struct SourceFile {
     pub(super) references: Vec<Reference>,
     pub(super) functions: Vec<Function>,
     pub(super) impls: Vec<Reference>,
+    /// The lines with a constant duration, or with one that is made of literals.
+    pub(super) fixed_durations: Vec<usize>,
 }
 
 /// A path that the code names, as it is written.
@@ -262,6 +264,7 @@ impl<'tree> Collector<'tree> {
             references: Vec::new(),
             functions: Vec::new(),
             impls: Vec::new(),
+            fixed_durations: Vec::new(),
         };
         let mut collector = Self { file, module, modules, impl_type: None, test_lines: 0 };
         collector.enter_module();
@@ -299,6 +302,12 @@ impl<'tree> Collector<'tree> {
         self.file.references.push(reference);
     }
 
+    fn add_constant(&mut self, name: &syn::Ident, of: &syn::Type) {
+        if is_duration(of) {
+            self.file.fixed_durations.push(name.span().start().line);
+        }
+    }
+
     fn add_function(&mut self, signature: &syn::Signature, block: &syn::Block) {
         let first = signature.fn_token.span.start().line;
         let last = block.brace_token.span.close().end().line;
@@ -332,7 +341,14 @@ impl<'tree> Collector<'tree> {
                             _ => break,
                         }
                     }
-                    self.add_reference(path, head.span().start().line);
+                    let line = head.span().start().line;
+                    if let Some(TokenTree::Group(group)) = tokens.get(position)
+                        && makes_duration(&path)
+                        && are_literals(group.stream())
+                    {
+                        self.file.fixed_durations.push(line);
+                    }
+                    self.add_reference(path, line);
                 }
                 TokenTree::Group(group) => {
                     self.scan_tokens(group.stream(), &[]);
@@ -353,6 +369,42 @@ impl<'tree> Collector<'tree> {
                 self.add_reference(path_parts(&path), line);
             }
         }
+    }
+}
+
+/// Whether a path is that of a function that makes a duration: `Duration::from_secs`.
+fn makes_duration(path: &[String]) -> bool {
+    let [.., of, name] = path else { return false };
+    of == "Duration" && (name == "new" || name.starts_with("from_"))
+}
+
+/// Whether an expression consists of literals, as `60 * 60` does.
+fn is_literal(expression: &syn::Expr) -> bool {
+    match expression {
+        syn::Expr::Lit(_) => true,
+        syn::Expr::Paren(inner) => is_literal(&inner.expr),
+        syn::Expr::Binary(binary) => is_literal(&binary.left) && is_literal(&binary.right),
+        _ => false,
+    }
+}
+
+/// The same in the input of a macro.
+fn are_literals(tokens: TokenStream) -> bool {
+    tokens.into_iter().all(|token| match token {
+        TokenTree::Literal(_) | TokenTree::Punct(_) => true,
+        TokenTree::Group(group) => are_literals(group.stream()),
+        TokenTree::Ident(_) => false,
+    })
+}
+
+/// Whether a type is `Duration`, or an array of them.
+fn is_duration(checked: &syn::Type) -> bool {
+    match checked {
+        syn::Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Duration"),
+        syn::Type::Array(array) => is_duration(&array.elem),
+        syn::Type::Reference(reference) => is_duration(&reference.elem),
+        syn::Type::Slice(slice) => is_duration(&slice.elem),
+        _ => false,
     }
 }
 
@@ -444,6 +496,16 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         visit::visit_path(self, path);
     }
 
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        if let syn::Expr::Path(function) = &*call.func {
+            let is_literal = call.args.iter().all(is_literal);
+            if makes_duration(&path_parts(&function.path)) && is_literal {
+                self.file.fixed_durations.push(call.paren_token.span.open().start().line);
+            }
+        }
+        visit::visit_expr_call(self, call);
+    }
+
     // `pub(super)` names no item.
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
@@ -519,11 +581,18 @@ impl<'ast> Visit<'ast> for Collector<'_> {
 
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
         self.define(&item.ident);
+        self.add_constant(&item.ident, &item.ty);
         visit::visit_item_const(self, item);
+    }
+
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        self.add_constant(&item.ident, &item.ty);
+        visit::visit_impl_item_const(self, item);
     }
 
     fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
         self.define(&item.ident);
+        self.add_constant(&item.ident, &item.ty);
         visit::visit_item_static(self, item);
     }
 

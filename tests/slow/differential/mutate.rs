@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mcp_conformance::internals::json_pointer::{join, unescape};
 use serde_json::{Value, json};
 
 /// A message with one thing changed.
@@ -34,7 +35,7 @@ pub(super) fn mutate(message: &Value) -> Vec<MutatedMessage> {
                 Some(_) => return,
                 None => {
                     let Some((parent, name)) = pointer.rsplit_once('/') else { return };
-                    let name = name.replace("~1", "/").replace("~0", "~");
+                    let name = unescape(name);
                     match copy.pointer_mut(parent) {
                         Some(Value::Object(members)) => {
                             members.shift_remove(&name);
@@ -109,8 +110,7 @@ fn collect(value: &Value, pointer: &str, location: &str, locations: &mut Vec<(St
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                let name = name.replace('~', "~0").replace('/', "~1");
-                collect(member, &format!("{pointer}/{name}"), &format!("{location}/{name}"), locations);
+                collect(member, &join(pointer, name), &join(location, name), locations);
             }
         }
         Value::Array(items) => {
