@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::applicable_keywords::ApplicableKeywords;
 use super::call_source::{CallBuilder, CallSource, call};

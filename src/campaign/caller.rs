@@ -1,9 +1,10 @@
 //! Calls tools on a process of the server, and waits for the responses as long as the tool usually takes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::environment::Environment;
 use super::fuzz_call::{FuzzCall, ServedCall};

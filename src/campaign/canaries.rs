@@ -108,3 +108,82 @@ fn is_limited(exchange: &FuzzExchange) -> bool {
         .iter()
         .any(|word| actual.contains(word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
+    use crate::campaign::shrink::{Effort, FailureShrinker};
+    use serde_json::json;
+    use tokio::time::Instant;
+
+    const SET: usize = 0;
+    const READ: usize = 1;
+
+    /// A server with two tools, the second of which is called with the same arguments each time.
+    fn server(script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> ScriptedServer {
+        ScriptedServer::new(&[("set", json!({ "level": { "type": "integer" } })), ("read", json!({}))], script)
+    }
+
+    fn set(level: i64) -> FuzzCall {
+        valid_call(SET, json!({ "level": level }))
+    }
+
+    /// The plain call of `read`, which succeeds on a process without other calls.
+    async fn canaries(caller: &mut Caller<'_>) -> Canaries {
+        let mut canaries = Canaries::default();
+        canaries.add_if_repeatable(valid_call(READ, json!({})), caller).await.expect("the server is called");
+        canaries
+    }
+
+    /// Repeats the plain call after calls of `set`.
+    async fn check(canaries: &mut Canaries, caller: &mut Caller<'_>) -> Option<Suspicion> {
+        let canary = canaries.to_check(SET, CanaryScope::AllTools).pop().expect("it is repeatable");
+        canaries.check(&canary, caller, SET, &mut LatencyMonitor::default()).await.expect("the server is called")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plain_call_that_fails_only_after_a_call_leads_to_that_call() {
+        let server = server(|call| {
+            let is_set = |(_, arguments): &(String, serde_json::Value)| arguments["level"].as_i64() > Some(9);
+            let is_broken = call.tool == "read" && call.earlier.iter().any(is_set);
+            if is_broken { Answer::tool_error("the level is too high") } else { Answer::text("it works") }
+        });
+        let (settings, mut caller) = (server.settings(), server.caller());
+        let mut canaries = canaries(&mut caller).await;
+        call_all(&mut caller, &[set(3), set(-4)]).await;
+        assert!(check(&mut canaries, &mut caller).await.is_none(), "these calls change nothing");
+        call_all(&mut caller, &[set(5), set(700), set(2)]).await;
+        let suspicion = check(&mut canaries, &mut caller).await.expect("it fails now");
+        let effort = Effort { is_brief: false, deadline: Instant::now() + Duration::from_secs(60) };
+        let (call_plan, environment) = (server.call_plan(SET), server.environment());
+        let shrinker = FailureShrinker::new(&mut caller, &suspicion, &call_plan, &settings, environment, effort);
+        let found = shrinker.shrink().await.expect("the server can be called").expect("it is a failure");
+        let counterexample = found.counterexample.expect("there is a call");
+        assert_eq!((found.tool, found.violation.oracle), (SET, Oracle::Degradation));
+        assert_eq!((counterexample.arguments, counterexample.preceding), (json!({ "level": 10 }), Vec::new()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plain_call_that_fails_on_fresh_processes_as_well_is_not_repeated_any_more() {
+        let server = server(|call| match (call.process, call.tool) {
+            (0, "read") if call.earlier.iter().all(|(tool, _)| tool == "read") => Answer::text("it works"),
+            (_, "read") => Answer::tool_error("the level is too high"),
+            _ => Answer::text("it is set"),
+        });
+        let mut caller = server.caller();
+        let mut canaries = canaries(&mut caller).await;
+        call_all(&mut caller, &[set(1)]).await;
+        assert!(check(&mut canaries, &mut caller).await.is_none());
+        assert!(canaries.of_tool(READ).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plain_call_that_succeeds_only_once_is_not_repeated() {
+        let server = server(|call| match call.earlier {
+            [] => Answer::text("it is created"),
+            _ => Answer::tool_error("it exists already"),
+        });
+        assert!(canaries(&mut server.caller()).await.of_tool(READ).is_none());
+    }
+}

@@ -1,6 +1,8 @@
 //! Measures what grows while the same calls are repeated: memory, open files, child processes and latency.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::failure::{Failure, counterexample, without_large_values};

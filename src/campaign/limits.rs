@@ -3,7 +3,9 @@
 //!
 //! Nothing here reads the clock; the time is an argument.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::failure_counters::FailureCounters;
 use super::settings::CampaignSettings;
@@ -270,8 +272,9 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{CallBudget, FuzzPlan};
-    use crate::spec::{Revision, Transport};
+    use crate::campaign::scripted;
+    use crate::plan::FuzzPlan;
+    use crate::spec::Transport;
 
     const NEED: TimeNeed = TimeNeed { calls: 200, mutants: 0, latency: Duration::ZERO };
 
@@ -280,40 +283,11 @@ mod tests {
     }
 
     fn plan(calls: u64, time: Option<Duration>, max_rate: Option<f64>) -> FuzzPlan {
-        FuzzPlan {
-            calls: CallBudget::PerTool(calls),
-            time,
-            max_rate,
-            in_flight: None,
-            jobs: None,
-            tools: Vec::new(),
-            skip_tools: Vec::new(),
-            seeds: Vec::new(),
-            regressions: None,
-            prune: false,
-            sequences: false,
-            replay: None,
-            every_revision: false,
-            shard: None,
-        }
+        FuzzPlan { time, max_rate, ..scripted::plan(calls) }
     }
 
     fn settings(plan: &FuzzPlan, transport: Transport) -> CampaignSettings<'_> {
-        CampaignSettings {
-            plan,
-            revision: Revision::V2025_11_25,
-            transport,
-            seed: 0,
-            timeout: seconds(10),
-            jobs: 1,
-            is_single_process: false,
-            startup: Duration::ZERO,
-            stateless_meta: None,
-            has_resources: false,
-            has_prompts: false,
-            failure_folder: None,
-            known_strings: Vec::new(),
-        }
+        CampaignSettings { transport, ..scripted::settings(plan) }
     }
 
     /// The limits of a plan over standard streams, and their beginning.

@@ -1,8 +1,9 @@
 //! Reads the lists of a server, to compare them before and after calls.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::server_process::ServerProcess;
 

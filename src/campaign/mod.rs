@@ -39,6 +39,8 @@ mod resource_monitor;
 mod response_cache;
 mod saved_failure;
 mod schedule;
+#[cfg(test)]
+mod scripted;
 mod sequences;
 mod server_process;
 mod settings;
@@ -57,7 +59,9 @@ mod vary;
 mod worker;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use self::counts::ToolCounts;
 use self::failure::Failures;

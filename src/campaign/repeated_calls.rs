@@ -45,3 +45,43 @@ impl RepeatedCalls {
         Ok(is_confirmed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
+    use serde_json::json;
+
+    fn server(script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> ScriptedServer {
+        ScriptedServer::new(&[("count", json!({ "step": { "type": "integer" } }))], script)
+    }
+
+    /// Whether a difference between the results of the same call is suspected, and confirmed as a failure; and whether
+    /// it is suspected once more afterwards.
+    async fn observe(server: &ScriptedServer) -> (bool, bool, bool) {
+        let (mut caller, mut repeated_calls) = (server.caller(), RepeatedCalls::default());
+        let [other, twice] = [1, 2].map(|step| valid_call(0, json!({ "step": step })));
+        let done = call_all(&mut caller, &[other, twice.clone(), twice]).await;
+        let Some(suspicion) = repeated_calls.observe(0, &done) else { return (false, false, false) };
+        let is_confirmed = repeated_calls.confirm(&mut caller, &suspicion).await.expect("the server is called");
+        (true, is_confirmed, repeated_calls.observe(0, &done).is_some())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_result_that_differs_when_the_call_is_repeated_is_confirmed_on_a_fresh_process() {
+        let server = server(|call| Answer::text(call.earlier.len().to_string()));
+        assert_eq!(observe(&server).await, (true, true, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn results_that_differ_between_processes_as_well_are_no_failure() {
+        let server = server(|call| Answer::text(format!("{} {}", call.process, call.earlier.len())));
+        assert_eq!(observe(&server).await, (true, false, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn equal_results_are_not_suspected() {
+        let server = server(|call| Answer::text(call.integer("step").to_string()));
+        assert_eq!(observe(&server).await, (false, false, false));
+    }
+}

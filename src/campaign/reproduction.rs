@@ -1,9 +1,9 @@
 //! Repeats calls and checks whether a failure occurs again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::caller::Caller;
 use super::failure_test::FailureTest;

@@ -5,9 +5,10 @@ mod pending_call;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use self::pending_call::PendingCall;
 use super::environment::Environment;
@@ -435,4 +436,43 @@ fn write_line(line: &mut Vec<u8>, name: &str, meta: &str, fuzz_call: &FuzzCall, 
     fuzz_call.call.arguments.write(line);
     line.extend_from_slice(meta.as_bytes());
     line.extend_from_slice(b"}}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::scripted::{Answer, ScriptedServer, call_all, valid_call};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_ends_is_replaced_and_the_next_call_is_the_first_of_the_new_one() {
+        let server = ScriptedServer::new(&[("stop", json!({ "now": { "type": "boolean" } }))], |call| {
+            let is_stopped = call.arguments["now"] == true;
+            if is_stopped { Answer::Exit } else { Answer::text(format!("{} {}", call.process, call.earlier.len())) }
+        });
+        let mut caller = server.caller();
+        let calls = [false, false, true, false].map(|now| valid_call(0, json!({ "now": now })));
+        let done = call_all(&mut caller, &calls).await;
+        let texts = done.iter().map(|exchange| {
+            let response = exchange.responses.first()?;
+            response["result"]["content"][0]["text"].as_str()
+        });
+        assert_eq!(texts.collect::<Vec<_>>(), [Some("0 0"), Some("0 1"), None, Some("1 0")]);
+        assert!(matches!(done[2].outcome, ExchangeOutcome::Exited { .. }), "{:?}", done[2].outcome);
+        let process = &caller.process;
+        assert_eq!((process.starts(), process.calls(), process.history().len()), (2, 4, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_does_not_answer_is_given_up_after_the_timeout() {
+        let server = ScriptedServer::new(&[("wait", json!({}))], |call| match call.process {
+            0 => Answer::Silence,
+            _ => Answer::text("done"),
+        });
+        let (mut caller, began) = (server.caller(), Instant::now());
+        let calls = [valid_call(0, json!({})), valid_call(0, json!({}))];
+        let done = call_all(&mut caller, &calls).await;
+        let timeout = server.settings().timeout;
+        assert_eq!(done[0].outcome, ExchangeOutcome::TimedOut { waited: timeout });
+        assert_eq!((&done[1].outcome, began.elapsed()), (&ExchangeOutcome::Answered, timeout));
+    }
 }

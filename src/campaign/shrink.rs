@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::call_plan::CallPlan;
 use super::caller::Caller;
@@ -411,13 +412,16 @@ fn shorter_sequences(needed: &[FuzzCall]) -> Vec<Vec<FuzzCall>> {
 mod tests {
     use super::*;
     use crate::campaign::fuzz_call::ReusedValue;
+    use crate::campaign::scripted::{Answer, ReceivedCall, ScriptedServer, suspect_last_of, valid_call};
+    use crate::campaign::shrink_budget::MAX_BRIEF_ATTEMPTS;
     use crate::campaign::value_pool::Origin;
-    use crate::verdict::CallKind;
+    use serde_json::Value;
+
+    /// More time than any of these failures takes.
+    const TIME: Duration = Duration::from_secs(300);
 
     fn call(tool: usize, number: usize) -> FuzzCall {
-        let arguments = Arguments::Json(json!({ "number": number }));
-        let call = Call { kind: CallKind::Valid, validity: Validity::Valid, arguments, choices: None };
-        FuzzCall::new(tool, Arc::new(call))
+        valid_call(tool, json!({ "number": number }))
     }
 
     fn numbers(sequences: &[Vec<FuzzCall>]) -> Vec<Vec<u64>> {
@@ -445,5 +449,120 @@ mod tests {
         let source = Some(Arc::clone(&calls[0].call));
         calls[3].reused = [ReusedValue { property: "id".to_owned(), origin, source }].into();
         assert_eq!(numbers(&shorter_sequences(&calls))[..2], [vec![7, 9], vec![7, 7, 9]]);
+    }
+
+    /// A server with two tools: `book` takes a city and a number of nights, `open` a name.
+    fn server(script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> ScriptedServer {
+        let book = json!({ "city": { "type": "string" }, "nights": { "type": "integer", "minimum": 0 } });
+        ScriptedServer::new(&[("book", book), ("open", json!({ "name": { "type": "string" } }))], script)
+    }
+
+    fn book(city: &str, nights: u64) -> FuzzCall {
+        valid_call(0, json!({ "city": city, "nights": nights }))
+    }
+
+    fn open(name: &str) -> FuzzCall {
+        valid_call(1, json!({ "name": name }))
+    }
+
+    /// Makes calls, the last of which fails, and shrinks the failure.
+    async fn shrink(server: &ScriptedServer, calls: &[FuzzCall], is_brief: bool, time: Duration) -> Option<Failure> {
+        let (settings, mut caller) = (server.settings(), server.caller());
+        let suspicion = suspect_last_of(&mut caller, calls).await;
+        let call_plan = server.call_plan(suspicion.failing.as_ref().expect("a call failed").0.tool);
+        let effort = Effort { is_brief, deadline: Instant::now() + time };
+        let environment = server.environment();
+        let shrinker = FailureShrinker::new(&mut caller, &suspicion, &call_plan, &settings, environment, effort);
+        shrinker.shrink().await.expect("the server can be called")
+    }
+
+    /// The smallest arguments that fail, the `params` of the calls before them, and how often the failure was confirmed.
+    fn smallest(found: Option<Failure>) -> (Value, Vec<Value>, Option<Confirmation>) {
+        let found = found.expect("there is a failure");
+        let counterexample = found.counterexample.expect("there is a call");
+        (counterexample.arguments, counterexample.preceding, found.confirmation)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crash_by_one_argument_is_shrunk_to_it() {
+        let server = server(|call| if call.integer("nights") > 100 { Answer::Exit } else { Answer::text("booked") });
+        let calls = [book("Ulm", 2), open("desk"), book("Ravensburg", 70_000)];
+        let found = shrink(&server, &calls, false, TIME).await;
+        let confirmation = Some(Confirmation { tried: CONFIRMATIONS, failed: CONFIRMATIONS });
+        assert_eq!(smallest(found), (json!({ "city": "", "nights": 101 }), Vec::new(), confirmation));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crash_that_needs_an_earlier_call_keeps_both() {
+        let server = server(|call| {
+            let is_open = call.earlier.iter().any(|(tool, _)| tool == "open");
+            if is_open && call.integer("nights") > 5 { Answer::Exit } else { Answer::text("booked") }
+        });
+        let calls = [book("Ulm", 2), open("desk"), book("Bonn", 3), book("Trier", 4), book("Ravensburg", 90)];
+        let found = shrink(&server, &calls, false, TIME).await;
+        let confirmation = Some(Confirmation { tried: CONFIRMATIONS, failed: CONFIRMATIONS });
+        let preceding = vec![json!({ "name": "open", "arguments": { "name": "" } })];
+        assert_eq!(smallest(found), (json!({ "city": "", "nights": 6 }), preceding, confirmation));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crash_of_one_process_alone_is_reported_as_unconfirmed() {
+        let server = server(|call| {
+            let is_first = call.process == 0 && call.tool == "book";
+            if is_first { Answer::Exit } else { Answer::text("booked") }
+        });
+        let found = shrink(&server, &[open("desk"), book("Ravensburg", 90)], false, TIME).await;
+        let confirmation = Some(Confirmation { tried: CONFIRMATIONS, failed: 0 });
+        // Nothing was shrunk, since nothing failed again.
+        assert_eq!(smallest(found), (json!({ "city": "Ravensburg", "nights": 90 }), Vec::new(), confirmation));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_for_which_no_time_is_left_is_neither_confirmed_nor_refuted() {
+        let server = server(|_| Answer::Exit);
+        assert!(shrink(&server, &[book("Ulm", 2)], false, Duration::ZERO).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_known_from_another_tool_is_shrunk_with_few_attempts_and_not_confirmed() {
+        let server = server(|call| {
+            let is_long = call.arguments["city"].as_str().is_some_and(|city| city.len() > 20);
+            if is_long && call.integer("nights") > 4_321 { Answer::Exit } else { Answer::text("booked") }
+        });
+        let calls = [book(&"Zwiefaltendorf".repeat(4), 70_000)];
+        let brief = shrink(&server, &calls, true, TIME).await.expect("there is a failure");
+        let thorough = shrink(&server, &calls, false, TIME).await.expect("there is a failure");
+        let [brief_attempts, attempts] = [&brief, &thorough].map(|found| {
+            let counterexample = found.counterexample.as_ref().expect("there is a call");
+            counterexample.attempts
+        });
+        assert_eq!((brief_attempts, brief.confirmation), (MAX_BRIEF_ATTEMPTS, None));
+        assert!(attempts > MAX_BRIEF_ATTEMPTS && thorough.confirmation.is_some(), "{attempts} attempts");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hang_is_shrunk_only_as_long_as_there_is_time() {
+        const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+        const LEAST: u64 = 987_654_321;
+        let all =
+            |value: Value| Value::Object(NAMES.map(|name| (name.to_owned(), value.clone())).into_iter().collect());
+        let tool = ("sum", all(json!({ "type": "integer", "minimum": 0 })));
+        let server = ScriptedServer::new(&[tool], |call| {
+            let is_large = |name: &&str| call.arguments[*name].as_u64() >= Some(LEAST);
+            if NAMES.iter().all(is_large) { Answer::Silence } else { Answer::text("added") }
+        });
+        let (settings, mut caller) = (server.settings(), server.caller());
+        let suspicion = suspect_last_of(&mut caller, &[valid_call(0, all(json!(u64::MAX >> 12)))]).await;
+        let (call_plan, environment, began) = (server.call_plan(0), server.environment(), Instant::now());
+        let effort = Effort { is_brief: false, deadline: began + TIME };
+        let shrinker = FailureShrinker::new(&mut caller, &suspicion, &call_plan, &settings, environment, effort);
+        let limit = shrinker.budget.deadline() - began;
+        let found = shrinker.shrink().await.expect("the server can be called");
+        let (arguments, _, confirmation) = smallest(found);
+        assert_eq!(confirmation, Some(Confirmation { tried: CONFIRMATIONS, failed: CONFIRMATIONS }));
+        assert_ne!(arguments, all(json!(LEAST)), "it takes longer to get there");
+        // Each confirmation waits once more.
+        let elapsed = began.elapsed();
+        assert!(elapsed >= limit && elapsed <= limit + Duration::from_secs(3), "{elapsed:?}");
     }
 }

@@ -1,13 +1,15 @@
 //! The budget for shrinking one failure. It does not read the clock; the time is an argument.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The maximum number of attempts per failure.
 const MAX_ATTEMPTS: usize = 3_000;
 /// The usual time limit per failure.
 pub(super) const MAX_SHRINK_TIME: Duration = Duration::from_secs(12);
 /// The same limits if another tool fails in the same way, as the root cause is likely the same.
-const MAX_BRIEF_ATTEMPTS: usize = 32;
+pub(super) const MAX_BRIEF_ATTEMPTS: usize = 32;
 const BRIEF_SHRINK_TIME: Duration = Duration::from_millis(300);
 
 /// The remaining budget for one failure.

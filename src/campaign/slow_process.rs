@@ -1,8 +1,9 @@
 //! A process that stopped answering, kept while it may only be slow.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::client::{ShutdownTimeouts, UnrecordedConnection, WaitOutcome};
 use crate::transcript::messages;

@@ -1,8 +1,9 @@
 //! Looks for responses that belong to another call: makes calls one by one and then concurrently.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::call_plan::CallPlan;
 use super::caller::Caller;
@@ -205,20 +206,13 @@ fn find_swap(picked: &[KnownResult], got: &[(usize, Option<Value>)]) -> Option<(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::check::fuzz::{Arguments, Call, Validity};
-    use crate::verdict::CallKind;
+    use crate::campaign::scripted::{Answer, ReceivedCall, ScriptedServer, valid_call};
     use serde_json::json;
 
     /// Calls that get the given results on their own.
     fn known(results: &[i32]) -> Vec<KnownResult> {
-        let of = |result: &i32| {
-            let arguments = Arguments::Json(json!({"n": result}));
-            let call = Call { kind: CallKind::Valid, validity: Validity::Valid, arguments, choices: None };
-            (FuzzCall::new(0, Arc::new(call)), json!(result))
-        };
+        let of = |result: &i32| (valid_call(0, json!({ "n": result })), json!(result));
         results.iter().map(of).collect()
     }
 
@@ -235,5 +229,37 @@ mod tests {
         // The result of a call that got it as well is only the same result.
         assert_eq!(swap(&[(0, Some(20)), (1, Some(20)), (2, Some(30))]), None);
         assert_eq!(swap(&[(0, Some(99)), (1, None), (2, Some(30))]), None);
+    }
+
+    /// The failure found by calls whose results show their arguments, on a server that may answer with other ones.
+    async fn find(script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> Option<Failure> {
+        let server = ScriptedServer::new(&[("echo", json!({ "n": { "type": "integer" } }))], script);
+        let candidates = (1..=3).map(|n| valid_call(0, json!({ "n": n }))).collect();
+        let found = find_swapped_responses(&mut server.caller(), &server.settings(), 0, candidates).await;
+        found.expect("the server can be called")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn results_that_are_swapped_among_concurrent_calls_are_a_failure() {
+        let found = find(|call| Answer::text(call.neighbour.unwrap_or(call.arguments).to_string())).await;
+        let found = found.expect("every result belongs to another call");
+        assert_eq!((found.violation.oracle, found.count), (Oracle::ResponsesSwapped, ATTEMPTS));
+        let preceding = found.counterexample.expect("there is a call").preceding;
+        assert_eq!(preceding.len(), 2, "all calls that are made concurrently are needed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_answers_each_call_with_its_own_result_has_no_such_failure() {
+        assert!(find(|call| Answer::text(call.arguments.to_string())).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_whose_results_depend_on_the_preceding_call_are_not_compared() {
+        let script = |call: &ReceivedCall<'_>| {
+            let is_repeated = call.earlier.last().is_some_and(|(_, arguments)| arguments == call.arguments);
+            let own = if is_repeated { "again".to_owned() } else { call.arguments.to_string() };
+            Answer::text(call.neighbour.map_or(own, ToString::to_string))
+        };
+        assert!(find(script).await.is_none());
     }
 }

@@ -7,7 +7,9 @@ mod rounds;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::call_plan::CallPlan;
 use super::caller::Caller;

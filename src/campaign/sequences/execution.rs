@@ -1,9 +1,10 @@
 //! Makes the calls of a sequence one by one on one process, each with values of the results before it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::super::caller::Caller;
 use super::super::fuzz_call::FuzzCall;

@@ -14,7 +14,9 @@ mod plan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use self::arguments::ArgumentMaker;
 use self::discovery::{Discovery, creators, example};

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::super::fuzz_call::{Burst, BurstEnd, FuzzCall, RecognizedResponse};
 use super::super::response_cache::ResponseCache;

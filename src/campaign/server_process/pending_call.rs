@@ -1,6 +1,6 @@
 //! A call that waits for its response.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// A call that is in flight.
 pub(super) struct PendingCall {

@@ -1,9 +1,10 @@
 //! Makes the calls of a round, judges them in order, and finds out which call ended or blocked the server.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::super::failure::Failure;
 use super::super::failure_test::{FailureTest, Suspicion};

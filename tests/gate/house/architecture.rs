@@ -189,7 +189,7 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
         ("std::fs", &["campaign", "case", "cli", "client", "context", "run"]),
         ("std::net", &["cli", "client"]),
         ("std::process::Command", &[]),
-        ("std::time::Instant", &["campaign", "client"]),
+        ("std::time::Instant", &["client"]),
         ("toml", &["cli"]),
         ("unicode_width", &["report"]),
         ("tokio", &["campaign", "cli", "client", "context", "guided", "judge", "reference", "run", "session"]),
