@@ -120,6 +120,7 @@ pub(crate) fn milliseconds(time: Duration) -> f64 {
 /// The evidence at these positions, with what the server wrote to standard error around the same time.
 pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Evidence> {
     const MAX_ENTRIES: usize = 12;
+    const NEARBY: Duration = Duration::from_millis(100);
     let mut positions: Vec<usize> = positions.iter().copied().filter(|at| *at < entries.len()).collect();
     positions.sort_unstable();
     positions.dedup();
@@ -129,8 +130,7 @@ pub(super) fn evidence_of(entries: &[Arc<Entry>], positions: &[usize]) -> Vec<Ev
         positions.truncate(MAX_ENTRIES / 2);
         positions.extend(tail);
     }
-    let is_near =
-        |at: Duration| positions.iter().any(|position| entries[*position].at.abs_diff(at) < Duration::from_millis(100));
+    let is_near = |at: Duration| positions.iter().any(|position| entries[*position].at.abs_diff(at) < NEARBY);
     let errors = (0..entries.len())
         .rev()
         .filter(|at| matches!(&entries[*at].event, Event::Stderr(text) if !text.is_empty()) && is_near(entries[*at].at))

@@ -41,6 +41,8 @@ const MAX_TIME: Duration = Duration::from_secs(20);
 const MAX_INVESTIGATIONS: usize = 24;
 /// How many calls are kept for deleting what was created.
 const CLEANING_CALLS: usize = 200;
+/// How long they may take.
+const CLEANING_TIME: Duration = Duration::from_secs(5);
 
 /// What sequences found.
 #[derive(Debug, Default)]
@@ -206,7 +208,7 @@ impl SequenceRunner<'_, '_> {
     async fn clean(&mut self, made: &[StepExchange]) -> Result<(), String> {
         let spent = std::mem::replace(
             &mut self.allowance,
-            CallAllowance { calls: CLEANING_CALLS, deadline: Instant::now() + Duration::from_secs(5) },
+            CallAllowance { calls: CLEANING_CALLS, deadline: Instant::now() + CLEANING_TIME },
         );
         let cleaned = self.delete_all(made).await;
         self.allowance = spent;

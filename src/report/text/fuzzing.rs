@@ -276,9 +276,34 @@ mod tests {
         assert!(!rendered(Detail::Standard).contains("24 of 26"), "{text}");
     }
 
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_name_in_any_script_keeps_the_columns_in_line() {
+        let end = |text: &str, word: &str| {
+            text.lines().find_map(|line| Some(display_width(&line[..line.find(word)? + word.len()])))
+        };
+        for name in ["search", "查询天气预报", "cafe\u{301}-search", "한국어"] {
+            let mut report = example();
+            let fuzz = report
+                .targets
+                .iter_mut()
+                .find_map(|target| target.summary.fuzz.as_mut())
+                .expect("the example is fuzzed");
+            let tool = fuzz.tools.iter_mut().find(|tool| tool.tool == "search").expect("the example has this tool");
+            name.clone_into(&mut tool.tool);
+            let text = rendered_report(&report, Detail::Standard);
+            assert_eq!(end(&text, " 262"), end(&text, " calls"), "{text}");
+            assert!(text.contains(name), "{text}");
+        }
+    }
+
     fn rendered(detail: Detail) -> String {
+        rendered_report(&example(), detail)
+    }
+
+    fn rendered_report(report: &Report, detail: Detail) -> String {
         let mut bytes = Vec::new();
-        write_tables(&Page::new(Text { detail, ..Text::default() }), &example(), &mut bytes)
+        write_tables(&Page::new(Text { detail, ..Text::default() }), report, &mut bytes)
             .expect("a vector takes all that is written");
         String::from_utf8(bytes).expect("UTF-8")
     }
