@@ -59,6 +59,19 @@ recorded() {
   return "$status"
 }
 
+# logged <name> <command>...
+# Runs a compiler; if it fails, its errors are repeated at the end of the run.
+logged() {
+  local name=$1 output=$LOGS/$1.txt status=0
+  shift
+  "$@" 2>&1 | tee "$output" || status=${PIPESTATUS[0]}
+  ((status == 0)) || {
+    printf 'failed: %s\n' "$name"
+    sed 's/\x1b\[[0-9;]*m//g' "$output" | grep -E -A 6 '^(error|warning|Diff in)' | grep -vE '^(--|\s*\|?)$' || true
+  } >>"$LOGS/failed.txt"
+  return "$status"
+}
+
 # show_failures
 # The failures in few lines: each with its name, and as much of its message as there is room for.
 show_failures() {

@@ -99,7 +99,7 @@ fn http_end(end: &HttpEnd) -> String {
     }
     match end.set_aside {
         Some(SetAside::SessionEnded) => {
-            text.push_str("; the session had ended, so the request is repeated in a new one")
+            text.push_str("; the session had ended, so the request is repeated in a new one");
         }
         Some(SetAside::SessionRenewal) => text.push_str("; the client opened a new session"),
         Some(SetAside::ConnectionClosed) => text.push_str("; the request is repeated on a new connection"),

@@ -19,7 +19,7 @@ use super::error_description::describe_error;
 use super::header::Mirrored;
 use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_paused};
-use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
 use super::response::ResponseReader;
 use super::session_renewal::{Renewal, SessionRenewals};
 use super::sse_transport::MessageEndpoint;
@@ -163,8 +163,7 @@ impl HttpConnection {
             attempt,
             resume: has_handshake,
             defers_end: is_of(message, "initialize") && has_handshake && endpoint.transport().is_none(),
-            may_be_set_aside: false,
-            needs_new_connection: false,
+            repetition: Repetition::Never,
         };
         let mut outcome = self.exchange_with_retries(request).await;
         if let Some(200..=299) = outcome.status {
@@ -195,13 +194,11 @@ impl HttpConnection {
 
     /// Makes a request and repeats it while the server asks the client to slow down, and once if it was set aside.
     async fn exchange_with_retries(self: &Arc<Self>, request: impl Fn(usize) -> OutgoingRequest) -> ExchangeOutcome {
-        let (mut attempt, mut was_set_aside) = (0, false);
+        let (mut attempt, mut repetition) = (0, Repetition::Possible);
         loop {
-            let (may_be_set_aside, needs_new_connection) = (!was_set_aside, was_set_aside);
-            let request = OutgoingRequest { may_be_set_aside, needs_new_connection, ..request(attempt) };
-            let outcome = self.exchange(request).await;
+            let outcome = self.exchange(OutgoingRequest { repetition, ..request(attempt) }).await;
             if outcome.is_set_aside {
-                was_set_aside = true;
+                repetition = Repetition::UnderWay;
                 continue;
             }
             let Some(pause) = outcome.retry_delay else { return outcome };
@@ -238,7 +235,7 @@ impl HttpConnection {
             let number =
                 client.log.begin(request.method.as_str(), &request.url, &request.headers, request.carries.clone());
             let (url, attempt, carries) = (request.url.clone(), request.attempt, request.carries.is_some());
-            let may_be_set_aside = request.may_be_set_aside;
+            let may_be_set_aside = request.repetition == Repetition::Possible;
             let used = session_of(&request);
             let end = match client.send(number, request, initializes).await {
                 Ok(response) if may_be_set_aside && self.has_new_session(&response, used.as_deref()).await => {
@@ -354,8 +351,7 @@ impl HttpConnection {
             attempt,
             resume: false,
             defers_end: false,
-            may_be_set_aside: false,
-            needs_new_connection: false,
+            repetition: Repetition::Never,
         };
         let _taken = self.exchange_with_retries(request).await;
     }

@@ -279,13 +279,12 @@ impl DirectResponseReader {
     ) -> Again {
         match response.await {
             Ok(response) => {
-                match retry_delay(&self.client.endpoint, &response, attempt).filter(|_| is_rate_limit(&response)) {
-                    Some(pause) => Again::After(pause),
-                    None => {
-                        self.read_answer(response).await;
-                        Again::Never
-                    }
+                let pause = retry_delay(&self.client.endpoint, &response, attempt).filter(|_| is_rate_limit(&response));
+                if let Some(pause) = pause {
+                    return Again::After(pause);
                 }
+                self.read_answer(response).await;
+                Again::Never
             }
             // A server may close an idle connection at any time, also when the next request is on its way.
             Err(error) if may_break_off && !error.is_connect() && !error.is_timeout() => Again::AtOnce,

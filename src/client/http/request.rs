@@ -22,6 +22,16 @@ use crate::wire::Id;
 pub(super) const ACCEPT_JSON_OR_STREAM: &str = "application/json, text/event-stream";
 pub(super) const ACCEPT_STREAM: &str = "text/event-stream";
 
+/// Whether a request is made again if the session has ended, or the connection is closed under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repetition {
+    Never,
+    /// Once, if it comes to that.
+    Possible,
+    /// It is made again, on a connection of its own.
+    UnderWay,
+}
+
 /// A request to be made.
 pub(super) struct OutgoingRequest {
     pub(super) method: Method,
@@ -38,10 +48,7 @@ pub(super) struct OutgoingRequest {
     pub(super) resume: bool,
     /// Whether the caller records the end of a rejection, because it may try something else.
     pub(super) defers_end: bool,
-    /// Whether it may be made again instead of being answered: the session has ended, or the connection broke off.
-    pub(super) may_be_set_aside: bool,
-    /// Whether it is sent on a connection of its own.
-    pub(super) needs_new_connection: bool,
+    pub(super) repetition: Repetition,
 }
 
 /// Makes the HTTP requests of one connection.
@@ -93,8 +100,7 @@ impl HttpClient {
             attempt: MAX_RETRIES,
             resume: false,
             defers_end: false,
-            may_be_set_aside: false,
-            needs_new_connection: false,
+            repetition: Repetition::Never,
         }
     }
 
@@ -115,7 +121,11 @@ impl HttpClient {
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
         wait_for_slot(&self.endpoint, &self.record).await;
-        let http = if outgoing.needs_new_connection { &self.endpoint.fresh_client } else { &self.endpoint.client };
+        let http = if outgoing.repetition == Repetition::UnderWay {
+            &self.endpoint.fresh_client
+        } else {
+            &self.endpoint.client
+        };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
         if let Some(body) = outgoing.body {
             request = request.body(body);

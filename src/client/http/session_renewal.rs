@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::negotiated::SESSION_HEADER;
-use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest};
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
 use super::response::media_type;
 use crate::limits::http::{MAX_RENEWALS, RENEWAL_TIMEOUT};
 use crate::transcript::{HttpEnd, SetAside, summarize};
@@ -48,10 +48,12 @@ impl SessionRenewals {
         }
         let Some(mut initialize) = client.negotiated.opening() else { return Renewal::Failed };
         initialize["id"] = json!(format!("session-renewal-{}", count + 1));
-        let Some(session) = opened(post(client, &initialize, false).await, None) else { return Renewal::Failed };
-        client.negotiated.replace_session(session.clone());
+        let Some(opened) = post(client, &initialize, false).await.filter(Answer::is_accepted) else {
+            return Renewal::Failed;
+        };
+        client.negotiated.replace_session(opened.session);
         let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        if opened(post(client, &initialized, true).await, session).is_none() {
+        if !post(client, &initialized, true).await.is_some_and(|answer| answer.is_accepted()) {
             return Renewal::Failed;
         }
         client.record.count_renewal();
@@ -65,18 +67,19 @@ async fn has_ended(client: &HttpClient, count: usize) -> bool {
     post(client, &ping, true).await.is_some_and(|answer| answer.status == 404)
 }
 
-/// The session that an answer opens, or the one of the request. `None` if it is a refusal.
-fn opened(answer: Option<Answer>, session: Option<String>) -> Option<Option<String>> {
-    let answer = answer.filter(|answer| (200..300).contains(&answer.status) && !answer.is_error)?;
-    Some(answer.session.or(session))
-}
-
 /// What matters of the response to a request.
 struct Answer {
     status: u16,
     /// The session that it names.
     session: Option<String>,
     is_error: bool,
+}
+
+impl Answer {
+    /// Whether it is no refusal.
+    fn is_accepted(&self) -> bool {
+        (200..300).contains(&self.status) && !self.is_error
+    }
 }
 
 /// Makes a request, and reads the response as far as its result; `None` if there is none.
@@ -91,7 +94,7 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
     let request = OutgoingRequest {
         headers,
         body: Some(Frame::from_value(message).raw().into_owned()),
-        needs_new_connection: true,
+        repetition: Repetition::UnderWay,
         ..client.request_without_body(Method::POST, ACCEPT_JSON_OR_STREAM)
     };
     let mut end = HttpEnd { number, set_aside: Some(SetAside::SessionRenewal), ..HttpEnd::default() };

@@ -53,7 +53,7 @@ pub(super) fn write_connections(page: &Page, report: &Report, out: &mut dyn Writ
     }
     page.write_heading("Connections", out)?;
     for note in noted {
-        for line in wrap(&excerpt(&note, page.max_line_chars(), 0).to_string(), page.width()) {
+        for line in wrap(&excerpt(&note, page.max_line_chars(), 0), page.width()) {
             writeln!(out, "{line}")?;
         }
     }
