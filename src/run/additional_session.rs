@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::case_session::{ClosedSessions, OpenError, open};
-use crate::context::{ProcessPermit, Target};
+use super::target_state::Target;
+use crate::context::ProcessPermit;
 use crate::session::Session;
 
 /// How often a session that waits for its permit checks whether it is still needed.

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use super::case_run::{RATE_LIMITED, run_case, run_fresh};
 use super::case_session::{is_unusable, open, open_for_case};
 use super::discovery::discover;
+use super::target_state::{SessionHistory, Target, UnconfirmedResult};
 use crate::case::{Active, Body, Case};
 use crate::check::Judgement;
-use crate::context::{SessionHistory, Target, UnconfirmedResult};
 use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// The maximum number of cases to confirm concurrently. If more fail, chance is not the explanation.

@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::passive_cases::judge_connections;
+use super::target_state::case_result;
 use crate::case::{Body, Case, HttpKind};
 use crate::check::{RecordedConnection, stderr_of};
-use crate::context::{case_result, milliseconds};
+use crate::context::milliseconds;
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
 use crate::plan::quote_shell_words;
 use crate::session::full_capabilities;

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::case_run::RATE_LIMITED;
 use super::case_session::ClosedSession;
+use super::target_state::Target;
 use crate::check::stderr_of;
-use crate::context::{ClosedConnection, Target, milliseconds};
+use crate::context::{ClosedConnection, milliseconds};
 use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
 use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
 use crate::text::last_bytes;

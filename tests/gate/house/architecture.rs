@@ -91,8 +91,8 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
                 "text",
             ],
         ),
-        ("session", &["context", "plan", "client", "transcript", "case", "fuzz", "wire", "reference", "spec"]),
-        ("context", &["inventory", "plan", "check", "client", "event", "transcript", "case", "verdict", "spec"]),
+        ("session", &["context", "plan", "client", "transcript", "fuzz", "wire", "reference", "spec"]),
+        ("context", &["plan", "check", "client", "event", "transcript", "verdict", "spec"]),
         ("inventory", &["plan", "event", "transcript", "case", "fuzz", "spec", "text"]),
         (
             "campaign",
