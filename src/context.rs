@@ -7,59 +7,61 @@ mod activity;
 mod answer_times;
 mod command;
 mod event_output;
+mod executions;
 mod http_host;
+mod package_runner;
 mod permits;
 mod shutdown;
+mod slow_server;
 mod statistics;
-mod target;
 mod transcript_output;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
-use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use self::activity::Activity;
 pub(crate) use self::activity::{ActiveRevision, FuzzedRevision};
+use self::answer_times::RevisionAnswerTimes;
 pub(crate) use self::answer_times::{AnswerTimes, RequestKind};
 pub(crate) use self::command::command_of;
 use self::event_output::EventOutput;
+use self::executions::Executions;
 pub(crate) use self::http_host::HostError;
 use self::http_host::{HttpHost, is_listening};
+use self::package_runner::PackageRunner;
 pub(crate) use self::permits::{PermitRequest, ProcessPermit};
 use self::permits::{Priority, ProcessPermits};
 use self::shutdown::Shutdowns;
 pub(crate) use self::shutdown::{ClosedConnection, shutdown_grace_for};
+use self::slow_server::SlowServer;
 use self::statistics::Statistics;
-pub(crate) use self::target::{SessionHistory, Target, UnconfirmedResult, case_result};
 use self::transcript_output::TranscriptOutput;
-use crate::case::Case;
 use crate::check::evidence;
-use crate::client::{
-    Connection, EntryObserver, HostState, MemoryBudget, PackagedProgram, RecordOptions, is_package_runner,
-};
+use crate::client::{Connection, EntryObserver, HostState, MemoryBudget, RecordOptions};
 use crate::event::{Event, Problem, RunSummary, Sink};
-use crate::limits::{
-    EQUALLY_FAST_FACTOR, EXIT_STATUS_TIMEOUT, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER,
-    PROCESSES_OF_SLOW_SERVER, RECONNECT_TIMEOUT,
-};
+use crate::limits::{EXIT_STATUS_TIMEOUT, RECONNECT_TIMEOUT};
 use crate::plan::{Launcher, Plan, default_jobs};
-use crate::spec::{Revision, Transport};
+use crate::spec::Revision;
 use crate::transcript::{Entry, SessionParameters};
 
 /// The signal to stop a run: after `true`, the run ends every process and reports the results so far.
 pub type Stop = watch::Receiver<bool>;
 
-/// The context that all parts of a run share. A clone is the same context.
+/// The context that all parts of a run share: handles of what they share, each of which owns its state. A clone is the
+/// same context.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) plan: Arc<Plan>,
+    pub(crate) executions: Arc<Executions>,
+    pub(crate) package_runner: Arc<PackageRunner>,
+    pub(crate) slow_server: Arc<SlowServer>,
+    /// What is known about the answers of the server, by revision.
+    pub(crate) answer_times: Arc<RevisionAnswerTimes>,
     /// The priority of this part of the run for process permits.
     priority: Priority,
     /// The signal to stop the run. Fuzzing stops by itself on it.
@@ -78,25 +80,19 @@ struct SharedState {
     /// The transcript, if the run saves one.
     transcript: Option<TranscriptOutput>,
     host: HttpHost,
-    /// The command that the package runner has started, once it is known.
-    resolved_command: OnceLock<PackagedProgram>,
-    /// The case of each execution, in any revision.
-    executions: Mutex<Vec<String>>,
-    /// What is known about the answers of the server, by revision.
-    answer_times: Mutex<BTreeMap<Revision, Arc<AnswerTimes>>>,
-    /// Whether the server is slow to answer.
-    is_slow: AtomicBool,
-    /// How long a slow HTTP server took to open its first session.
-    first_opening: OnceLock<Duration>,
-    /// How many further sessions an HTTP server that is slow to answer may get.
-    further_sessions: AtomicUsize,
 }
 
 impl Context {
     /// The context of a plan's run that reports to a sink until it is stopped.
     pub(crate) fn new(plan: Plan, sink: Arc<Mutex<dyn Sink>>, stop: Stop) -> Self {
+        let permits = ProcessPermits::new(plan.jobs.max(1));
+        let usual_processes = (plan.jobs == default_jobs()).then_some(plan.jobs);
         Self {
-            permits: ProcessPermits::new(plan.jobs.max(1)),
+            executions: Arc::default(),
+            package_runner: Arc::new(PackageRunner::of(&plan.launcher)),
+            slow_server: Arc::new(SlowServer::new(&permits, plan.transport(), usual_processes)),
+            answer_times: Arc::default(),
+            permits,
             priority: Priority::Normal,
             stop,
             activity: Arc::default(),
@@ -106,12 +102,6 @@ impl Context {
                 statistics: Statistics::default(),
                 shutdowns: Shutdowns::default(),
                 host: HttpHost::default(),
-                resolved_command: OnceLock::new(),
-                executions: Mutex::default(),
-                answer_times: Mutex::default(),
-                is_slow: AtomicBool::new(false),
-                first_opening: OnceLock::new(),
-                further_sessions: AtomicUsize::new(0),
                 transcript: plan.save_transcript.then(|| TranscriptOutput::new(&plan.launcher)),
             }),
             plan: Arc::new(plan),
@@ -123,10 +113,8 @@ impl Context {
         Self { priority: if urgent { Priority::High } else { Priority::Normal }, ..self.clone() }
     }
 
-    /// The same context with other cases, whose failures are not confirmed and which are not fuzzed. Those in
-    /// `stimuli` have no result.
-    pub(crate) fn with_cases(&self, cases: Vec<Arc<Case>>, stimuli: BTreeSet<String>) -> Self {
-        let plan = Plan { cases, stimuli, retries: 0, fuzz: None, ..Plan::clone(&self.plan) };
+    /// The same context with another plan for the same server.
+    pub(crate) fn with_plan(&self, plan: Plan) -> Self {
         Self { plan: Arc::new(plan), ..self.clone() }
     }
 
@@ -135,95 +123,10 @@ impl Context {
         self.permits.request(self.priority)
     }
 
-    /// Records that the server is slow to answer, and how long its first opening took. More of its processes are allowed at once, since they only wait, unless
-    /// the user set the number.
-    pub(crate) fn mark_slow(&self, opening: Duration) {
-        let was_slow = self.shared.is_slow.swap(true, Ordering::Relaxed);
-        if was_slow || self.plan.jobs != default_jobs() {
-            return;
-        }
-        let mut count = PROCESSES_OF_SLOW_SERVER;
-        if self.plan.transport() == Transport::Http {
-            count = FIRST_SESSIONS_OF_SLOW_SERVER;
-            self.shared.first_opening.get_or_init(|| opening);
-            self.shared.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
-        }
-        self.permits.add(count.saturating_sub(self.plan.jobs));
-    }
-
-    /// Allows one more session of an HTTP server that is slow to answer, up to a maximum, if it opened one as fast as the
-    /// first.
-    pub(crate) fn allow_further_session(&self, opening: Duration) {
-        let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST_FACTOR);
-        if !self.shared.first_opening.get().is_some_and(is_fast) {
-            return;
-        }
-        let one_less = |left: usize| left.checked_sub(1);
-        if self.shared.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
-            self.permits.add(1);
-        }
-    }
-
-    /// Whether the server is slow to answer.
-    pub(crate) fn is_slow(&self) -> bool {
-        self.shared.is_slow.load(Ordering::Relaxed)
-    }
-
-    /// What is known about the answers of the server in a revision.
-    pub(crate) fn answer_times(&self, revision: Revision) -> Arc<AnswerTimes> {
-        let mut times = self.shared.answer_times.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(times.entry(revision).or_default())
-    }
-
     /// Releases the permit of a process that only waits from now on. With a single job, processes must not overlap,
     /// so the permit is returned instead.
     pub(crate) fn release_if_idle(&self, permit: ProcessPermit) -> Option<ProcessPermit> {
         (self.plan.jobs <= 1).then_some(permit)
-    }
-}
-
-/// The package runner.
-impl Context {
-    /// The command that starts the server without the package runner, if known.
-    pub(crate) fn without_package_runner(&self) -> Option<Command> {
-        self.shared.resolved_command.get().map(PackagedProgram::command)
-    }
-
-    /// Whether the server's command is a package runner that has not been resolved.
-    pub(crate) fn has_runner(&self) -> bool {
-        matches!(&self.plan.launcher, Launcher::Command(server) if is_package_runner(&server.command))
-            && self.shared.resolved_command.get().is_none()
-    }
-
-    /// Determines what the package runner started, now that the process answers.
-    pub(crate) fn detect_runner(&self, connection: &Connection) {
-        if !self.has_runner() {
-            return;
-        }
-        if let Some(resolved_command) = connection.process_id().and_then(PackagedProgram::of) {
-            // Another task may have set it meanwhile.
-            let _packaged = self.shared.resolved_command.get_or_init(|| resolved_command);
-        }
-    }
-}
-
-/// Executions of cases.
-impl Context {
-    /// The case of each execution.
-    fn executions(&self) -> MutexGuard<'_, Vec<String>> {
-        self.shared.executions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Registers a new execution of a case; returns its number.
-    pub(crate) fn new_execution(&self, case: &str) -> usize {
-        let mut executions = self.executions();
-        executions.push(case.to_owned());
-        executions.len() - 1
-    }
-
-    /// The case of an execution.
-    pub(crate) fn case_of(&self, execution: usize) -> Option<String> {
-        self.executions().get(execution).cloned()
     }
 }
 
@@ -399,8 +302,8 @@ impl Context {
         let output = self.shared.transcript.as_ref()?;
         let context = self.clone();
         let emit = move |line| context.emit(&Event::TranscriptLine { line });
-        let context = self.clone();
-        Some(output.begin(purpose, watched, emit, move |execution| context.case_of(execution)))
+        let executions = Arc::clone(&self.executions);
+        Some(output.begin(purpose, watched, emit, move |execution| executions.case_of(execution)))
     }
 
     /// Notes in the transcript, if the run saves one, that passive cases judge a connection in a revision.

@@ -192,7 +192,8 @@ pub mod internals {
     }
     pub mod judge {
         pub use crate::judge::{
-            block_on_and_end_processes, load_cases, plan, plan_of_selected, report_options, select_cases,
+            PreparedRun, Reporter, apply_criteria, block_on_and_end_processes, compare_with_baseline, load_cases, plan,
+            plan_of_selected, report_options, select_cases,
         };
     }
     pub mod json_pointer {

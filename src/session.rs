@@ -21,7 +21,7 @@ pub(crate) use self::client_parameters::{full_capabilities, initialize_params, s
 use self::http_failure::{HttpFailure, http_failure};
 pub(crate) use self::launch::connect_unrecorded;
 pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
-pub(crate) use self::reply::ClientResponder;
+pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
     ResponseSign, find_response, has_foreign_response, is_altered_copy, is_over, malformed_response_to, response_to,
     sign_of,

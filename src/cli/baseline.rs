@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use mcp_conformance::internals::baseline::Baseline;
-use mcp_conformance::report::{self, Report, baseline_comparison};
+use mcp_conformance::internals::judge;
+use mcp_conformance::report::{Report, baseline_comparison};
 
 use super::args::SavedReportCriteria;
 use super::cases;
@@ -58,9 +59,8 @@ impl<'a> BaselineFile<'a> {
     }
 
     fn compare(&self, report: &mut Report) {
-        // The findings of fuzzing have ids for which there is no case file.
-        let is_case = |id: &str| self.known.contains(id) || id.starts_with("fuzz/");
-        baseline_comparison::apply_baseline(report, &self.baseline, &self.file.display().to_string(), is_case);
+        let file = self.file.display().to_string();
+        judge::compare_with_baseline(report, &self.baseline, &file, |id| self.known.contains(id));
     }
 }
 
@@ -69,13 +69,11 @@ pub(super) fn apply_criteria(report: &mut Report, args: &SavedReportCriteria) ->
     if let Some(fail_on) = args.fail_on {
         report.options.fail_on = fail_on.into();
     }
-    let applied = match &args.baseline {
-        Some(file) => BaselineFile::read(file, false, args.cases.as_deref())?.apply(report),
-        None => Ok(()),
-    };
-    if let Some(accept) = args.accept {
-        report::Accept::from(accept).apply(report);
-    }
+    let baseline =
+        args.baseline.as_ref().map(|file| BaselineFile::read(file, false, args.cases.as_deref())).transpose()?;
+    let mut applied = Ok(());
+    let compare = |report: &mut Report| applied = baseline.map_or(Ok(()), |baseline| baseline.apply(report));
+    judge::apply_criteria(report, compare, args.accept.map(Into::into));
     applied
 }
 

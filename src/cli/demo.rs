@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use mcp_conformance::event::CaseResult;
-use mcp_conformance::internals::judge::{plan, report_options};
+use mcp_conformance::internals::judge::PreparedRun;
 use mcp_conformance::report::{Conclusion, Report};
 use mcp_conformance::verdict::Verdict;
 use mcp_conformance::{Server, Settings};
@@ -13,7 +13,7 @@ use mcp_conformance::{Server, Settings};
 use super::args::DemoArgs;
 use super::error::CliError;
 use super::output::Output;
-use super::run::run_plan;
+use super::run::run_to_end;
 
 /// The faults that are switched on: one in the response to a call, one in its content, one in the framing.
 const FAULTS: [&str; 3] = ["unknown-tool-succeeds", "image-data-url", "banner-on-stdout"];
@@ -24,12 +24,10 @@ pub(super) fn demo(args: &DemoArgs) -> Result<Conclusion, CliError> {
     let program = std::env::current_exe().map_err(CliError::OwnProgram)?;
     let server = Server::command(program).arg("serve").args(FAULTS.iter().flat_map(|fault| ["--fault", fault]));
     let settings = Settings { fuzz: None, ..Settings::default() };
-    let mut plan = plan(&server.into(), &settings)?;
-    plan.show_wire = output.shows_wire();
-    let options = report_options(&settings, plan.calls);
+    let run = PreparedRun::new(&server.into(), &settings)?.showing_wire(output.shows_wire());
     let fault_of: BTreeMap<String, String> =
-        plan.cases.iter().filter_map(|case| Some((case.id.clone(), case.fault.clone()?))).collect();
-    let (report, unwritten) = run_plan(plan, options, &output, None)?;
+        run.cases().iter().filter_map(|case| Some((case.id.clone(), case.fault.clone()?))).collect();
+    let (report, unwritten) = run_to_end(run, &output, None, |_| {})?;
     let outcome = DemoOutcome::of(&report, &fault_of);
     let stream = output.stream_writer();
     output.write(&report, unwritten)?;

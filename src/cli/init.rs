@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use mcp_conformance::internals::judge::{plan, report_options};
+use mcp_conformance::internals::judge::PreparedRun;
 use mcp_conformance::report::{Conclusion, Report};
 use mcp_conformance::{CallPolicy, Settings};
 
@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::init_template::{ServerDescription, configuration, github_workflow, gitlab_pipeline};
 use super::output::Output;
 use super::report_args::OutputArgs;
-use super::run::run_plan;
+use super::run::run_to_end;
 use super::server_check;
 use super::stdout::print;
 use super::values::Color;
@@ -79,8 +79,7 @@ fn inspect(args: &InitArgs, line: &[OsString]) -> Result<ServerDescription, CliE
         fuzz: None,
         ..Settings::default()
     };
-    let plan = plan(&server, &settings)?;
-    let options = report_options(&settings, plan.calls);
+    let run = PreparedRun::new(&server, &settings)?;
     let quiet = OutputArgs {
         report: Vec::new(),
         sarif_file: None,
@@ -89,7 +88,7 @@ fn inspect(args: &InitArgs, line: &[OsString]) -> Result<ServerDescription, CliE
         quiet: true,
         verbose: false,
     };
-    let (report, _) = run_plan(plan, options, &Output::open(&quiet)?, None)?;
+    let (report, _) = run_to_end(run, &Output::open(&quiet)?, None, |_| {})?;
     describe(&report)
 }
 

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 
-use mcp_conformance::internals::judge::{plan, report_options, select_cases};
-use mcp_conformance::report::Conclusion;
+use mcp_conformance::internals::judge::{PreparedRun, select_cases};
+use mcp_conformance::report::{Conclusion, Report};
 
 use super::args::JudgeArgs;
 use super::baseline::BaselineFile;
 use super::error::CliError;
 use super::output::{Output, TranscriptFile};
-use super::run::run_plan;
+use super::run::run_to_end;
 use super::server_check;
 use super::stdout::print;
 use super::unmatched_tool::check_tool_patterns;
@@ -24,20 +24,17 @@ pub(super) fn judge(args: &JudgeArgs, line: &[OsString]) -> Result<Conclusion, C
     }
     server_check::find_mistake(&args.server, line, args.connection.process.cwd.as_deref())?;
     let server = args.connection.server(&args.server)?;
-    let mut plan = plan(&server, &settings)?;
+    let run = PreparedRun::new(&server, &settings)?;
     if settings.shard.is_some() && settings.baseline.is_some() {
         return Err(CliError::ShardBaseline);
     }
     let baseline = BaselineFile::open(&args.baseline, settings.cases.as_deref())?;
     let output = Output::open(&args.output)?;
     let transcript = args.save_transcript.as_deref().map(TranscriptFile::open).transpose()?;
-    plan.show_wire = output.shows_wire();
-    let options = report_options(&settings, plan.calls);
-    let (mut report, unwritten) = run_plan(plan, options, &output, transcript)?;
-    let applied = baseline.map_or(Ok(()), |baseline| baseline.apply(&mut report));
-    if let Some(accept) = settings.accept {
-        accept.apply(&mut report);
-    }
+    let run = run.showing_wire(output.shows_wire());
+    let mut applied = Ok(());
+    let compare = |report: &mut Report| applied = baseline.map_or(Ok(()), |baseline| baseline.apply(report));
+    let (report, unwritten) = run_to_end(run, &output, transcript, compare)?;
     output.write(&report, unwritten)?;
     applied?;
     check_tool_patterns(&settings, &report)?;

@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_conformance::internals::judge::{report_options, select_cases};
+use mcp_conformance::internals::judge::{Reporter, report_options, select_cases};
 use mcp_conformance::internals::run::{
     CallPolicy, MAX_LINE_BYTES, RecordingPlan, SavedTranscript, TranscriptReader, judge_recording,
 };
@@ -39,8 +38,8 @@ pub(super) fn judge_file(args: &JudgeFileArgs) -> Result<Conclusion, CliError> {
     let settings = Settings { revisions: Revisions::Supported, ..settings };
     let mut options = report_options(&settings, CallPolicy::default());
     NO_CALLS.clone_into(&mut options.calls);
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut listeners = Listeners::new(Report::new(started, options), output.live(), None);
+    let listeners = Arc::new(Mutex::new(Listeners::new(output.live(), None)));
+    let mut reporter = Reporter::new(options, listeners.clone());
     let stimuli = selected.stimuli;
     let file = args.file.display().to_string();
     let plan = RecordingPlan {
@@ -50,12 +49,11 @@ pub(super) fn judge_file(args: &JudgeFileArgs) -> Result<Conclusion, CliError> {
         file: file.clone(),
     };
     let failed = |source| CliError::Recording { file, source };
-    judge_recording(&recording, &plan, &mut listeners).map_err(failed)?;
-    let (mut report, unwritten) = listeners.take(&[]).expect("the report is taken once");
-    let applied = baseline.map_or(Ok(()), |baseline| baseline.apply(&mut report));
-    if let Some(accept) = settings.accept {
-        accept.apply(&mut report);
-    }
+    judge_recording(&recording, &plan, &mut reporter).map_err(failed)?;
+    let mut applied = Ok(());
+    let compare = |report: &mut Report| applied = baseline.map_or(Ok(()), |baseline| baseline.apply(report));
+    let report = reporter.finish(&[], compare, settings.accept);
+    let unwritten = listeners.lock().unwrap_or_else(PoisonError::into_inner).take_unwritten();
     output.write(&report, unwritten)?;
     applied?;
     Ok(Conclusion::of(&report))

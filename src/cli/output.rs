@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_conformance::event::{Event, InstalledPackage, Sink};
+use mcp_conformance::event::{Event, Sink};
 use mcp_conformance::report::{
     Badge, Conclusion, Detail, Github, Html, HtmlComparison, Json, Junit, Markdown, ProgressReporter, Renderer, Report,
-    ReportBuilder, Sarif, Tap, Text, sdk,
+    Sarif, Tap, Text,
 };
 
 use terminal_size::{Width, terminal_size_of};
@@ -197,30 +197,22 @@ fn colored(when: Color, terminal: bool, variable: impl Fn(&str) -> Option<String
     }
 }
 
-/// The listeners of a run: the report and the live display.
+/// The listeners of a run besides its report: the live display and the transcript.
 pub(super) struct Listeners {
-    fold: Option<ReportBuilder>,
     live: ProgressReporter<Box<dyn Write + Send>>,
     live_error: Option<io::Error>,
     transcript: Option<TranscriptFile>,
 }
 
 impl Listeners {
-    pub(super) fn new(
-        report: Report,
-        live: ProgressReporter<Box<dyn Write + Send>>,
-        transcript: Option<TranscriptFile>,
-    ) -> Self {
-        Self { fold: Some(ReportBuilder::new(report)), live, live_error: None, transcript }
+    pub(super) fn new(live: ProgressReporter<Box<dyn Write + Send>>, transcript: Option<TranscriptFile>) -> Self {
+        Self { live, live_error: None, transcript }
     }
 
-    /// The report so far, once, with the first failure of the live display, and that of the transcript.
-    /// `installed` are the packages that are installed for the server.
-    pub(super) fn take(&mut self, installed: &[InstalledPackage]) -> Option<(Report, Unwritten)> {
-        let mut report = self.fold.take()?.into_report();
-        sdk::attribute(&mut report, installed);
+    /// The first failure of the live display, and that of the transcript, once the run has ended.
+    pub(super) fn take_unwritten(&mut self) -> Unwritten {
         let transcript = self.transcript.take().and_then(TranscriptFile::finish);
-        Some((report, Unwritten { live: self.live_error.take(), transcript }))
+        Unwritten { live: self.live_error.take(), transcript }
     }
 }
 
@@ -275,7 +267,7 @@ impl Sink for Listeners {
         if let Err(error) = self.live.on(event) {
             self.live_error.get_or_insert(error);
         }
-        self.fold.as_mut().map_or(Ok(()), |fold| fold.on(event))
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use mcp_conformance::internals::judge::{plan, report_options};
+use mcp_conformance::internals::judge::PreparedRun;
 use mcp_conformance::internals::run::Regression;
 use mcp_conformance::report::Conclusion;
 use mcp_conformance::{CallPolicy, FuzzSettings, Settings};
@@ -10,7 +10,7 @@ use mcp_conformance::{CallPolicy, FuzzSettings, Settings};
 use super::args::ReplayArgs;
 use super::error::CliError;
 use super::output::Output;
-use super::run::run_plan;
+use super::run::run_to_end;
 
 /// Replays the failing call of a file.
 pub(super) fn replay(args: &ReplayArgs) -> Result<Conclusion, CliError> {
@@ -26,13 +26,10 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<Conclusion, CliError> {
         fuzz: Some(FuzzSettings { calls: Some(0), regressions: None, ..FuzzSettings::default() }),
         ..Settings::default()
     };
-    let mut plan = plan(&args.connection.server(&args.server)?, &settings)?;
-    if let Some(fuzz) = &mut plan.fuzz {
-        fuzz.replay = Some((args.file.clone(), regression));
-    }
+    let run = PreparedRun::new(&args.connection.server(&args.server)?, &settings)?;
+    let run = run.replaying(args.file.clone(), regression);
     let output = Output::open(&args.output)?;
-    let options = report_options(&settings, plan.calls);
-    let (report, unwritten) = run_plan(plan, options, &output, None)?;
+    let (report, unwritten) = run_to_end(run, &output, None, |_| {})?;
     output.write(&report, unwritten)?;
     Ok(Conclusion::of(&report))
 }

@@ -1,36 +1,31 @@
-//! Runs a plan: on a runtime, until it ends or a signal arrives, and leaves no process behind.
+//! Makes a run: on a runtime, until it ends or a signal arrives, and leaves no process behind.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use mcp_conformance::event::Sink;
-use mcp_conformance::internals::judge::block_on_and_end_processes;
-use mcp_conformance::internals::run::{self, Plan, Stop};
-use mcp_conformance::report::{Options, Report, sdk};
+use mcp_conformance::internals::judge::{PreparedRun, block_on_and_end_processes};
+use mcp_conformance::internals::run::Stop;
+use mcp_conformance::report::Report;
 use tokio::sync::watch;
 
 use super::error::CliError;
 use super::output::{Listeners, Output, TranscriptFile, Unwritten};
 
-/// Runs a plan to its end, or until a signal, and returns its report, and what could not be written meanwhile. No
-/// process that the run started is left then.
-pub(super) fn run_plan(
-    mut plan: Plan,
-    options: Options,
+/// Makes a run to its end, or until a signal, and returns its report, and what could not be written meanwhile. `baseline`
+/// compares the report with the known findings. No process that the run started is left then.
+pub(super) fn run_to_end(
+    run: PreparedRun,
     output: &Output,
     transcript: Option<TranscriptFile>,
+    baseline: impl FnOnce(&mut Report),
 ) -> Result<(Report, Unwritten), CliError> {
-    plan.save_transcript = transcript.is_some();
-    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let installed = run::installed_packages(&plan.launcher, &sdk::known_packages());
-    let listeners = Arc::new(Mutex::new(Listeners::new(Report::new(started, options), output.live(), transcript)));
+    let run = run.saving_transcript(transcript.is_some());
+    let listeners = Arc::new(Mutex::new(Listeners::new(output.live(), transcript)));
     let sink: Arc<Mutex<dyn Sink>> = listeners.clone();
-    let summary = block_on_until_signal(|stop| run::run(plan, sink, stop))?;
-    let taken = listeners.lock().unwrap_or_else(PoisonError::into_inner).take(&installed);
-    let (report, mut unwritten) = taken.expect("the report is taken once");
-    // The summary is also in the report, as the last event.
-    unwritten.live = unwritten.live.or(summary.err());
+    let (report, handled) = block_on_until_signal(|stop| run.run(sink, stop, baseline))?;
+    let mut unwritten = listeners.lock().unwrap_or_else(PoisonError::into_inner).take_unwritten();
+    unwritten.live = unwritten.live.or(handled.err());
     Ok((report, unwritten))
 }
 

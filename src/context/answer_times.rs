@@ -2,14 +2,27 @@
 //!
 //! All sessions of a revision share it, so that silence is waited for once and not by each of them.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::limits::{MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
+use crate::spec::Revision;
 use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
+
+/// What is known about the server's answers in each revision.
+#[derive(Debug, Default)]
+pub(crate) struct RevisionAnswerTimes(Mutex<BTreeMap<Revision, Arc<AnswerTimes>>>);
+
+impl RevisionAnswerTimes {
+    /// What the sessions of a revision know.
+    pub(crate) fn of(&self, revision: Revision) -> Arc<AnswerTimes> {
+        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(times.entry(revision).or_default())
+    }
+}
 
 /// What the sessions of one revision know about the server's answers.
 #[derive(Debug, Default)]
@@ -152,5 +165,13 @@ mod tests {
         assert_eq!(times.limit(a, full), full);
         times.record(a, true);
         assert_eq!(times.limit(a, Duration::from_secs(60)), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn the_sessions_of_a_revision_share_what_they_know() {
+        let (times, kind) = (RevisionAnswerTimes::default(), RequestKind::opening("initialize"));
+        times.of(Revision::V2025_06_18).record(&kind, false);
+        assert!(times.of(Revision::V2025_06_18).are_unanswered(&kind));
+        assert!(!times.of(Revision::V2025_11_25).are_unanswered(&kind));
     }
 }

@@ -48,6 +48,12 @@ impl ProcessPermits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The number of permits that nobody has or waits for.
+    #[cfg(test)]
+    pub(super) fn free(&self) -> usize {
+        self.queue().free
+    }
+
     /// Adds permits, which are granted to waiting requests first.
     pub(crate) fn add(self: &Arc<Self>, count: usize) {
         (0..count).for_each(|_| drop(ProcessPermit(Arc::clone(self))));

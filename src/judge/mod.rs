@@ -4,17 +4,20 @@
 
 mod error;
 mod plan;
+mod prepared;
+mod reporter;
 mod server;
 mod settings;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use tokio::sync::watch;
 
 pub use error::JudgeError;
 pub use plan::{load_cases, plan, plan_of_selected, report_options, select_cases};
+pub use prepared::PreparedRun;
+pub use reporter::{Reporter, apply_criteria, compare_with_baseline};
 pub use server::{HttpServer, Server};
 pub use settings::{FuzzRevisions, FuzzSettings, Settings};
 
@@ -22,8 +25,7 @@ use crate::baseline::Baseline;
 use crate::case::{Case, SelectedCases};
 use crate::client;
 use crate::event::{Event, Sink};
-use crate::report::{Report, ReportBuilder, baseline_comparison, sdk};
-use crate::run;
+use crate::report::Report;
 
 type Observer = Arc<Mutex<dyn FnMut(&Event) + Send>>;
 
@@ -139,33 +141,23 @@ impl Judge {
     /// Judges the server by some of the known cases.
     pub(crate) async fn judge(self, known: &[Case], cases: SelectedCases, part: Part) -> Result<Report, JudgeError> {
         let Self { server, settings, observer } = self;
-        let plan = plan::plan_for(&server, &settings, known, cases)?;
+        let mut run = PreparedRun::of_cases(&server, &settings, known, cases)?;
+        if let Part::Some(ids) = part {
+            run = run.judging_only(ids);
+        }
         let baseline = match &settings.baseline {
             Some(file) => Some((Baseline::load(file).map_err(JudgeError::Baseline)?.0, file.display().to_string())),
             None => None,
         };
-        let mut options = report_options(&settings, plan.calls);
-        if let Part::Some(ids) = part {
-            options.select.extend(ids);
-        }
-        let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let fold = ReportBuilder::new(Report::new(started, options));
-        let reporter = Arc::new(Mutex::new(Reporter { fold: Some(fold), observer }));
-        let sink: Arc<Mutex<dyn Sink>> = reporter.clone();
+        let compare = |report: &mut Report| {
+            if let Some((baseline, file)) = baseline {
+                compare_with_baseline(report, &baseline, &file, |id| known.iter().any(|case| case.id == id));
+            }
+        };
         // A run is stopped by dropping its future, never by this channel.
         let (_running, stop) = watch::channel(false);
-        let installed = run::installed_packages(&plan.launcher, &sdk::known_packages());
-        let _summary = run::run(plan, sink, stop).await.expect("the reporter takes every event");
-        let fold = reporter.lock().unwrap_or_else(PoisonError::into_inner).fold.take();
-        let mut report = fold.expect("the report is taken once").into_report();
-        sdk::attribute(&mut report, &installed);
-        if let Some((baseline, file)) = baseline {
-            let is_case = |id: &str| id.starts_with("fuzz/") || known.iter().any(|case| case.id == id);
-            baseline_comparison::apply_baseline(&mut report, &baseline, &file, is_case);
-        }
-        if let Some(accept) = settings.accept {
-            accept.apply(&mut report);
-        }
+        let (report, handled) = run.run(Arc::new(Mutex::new(ObserverSink(observer))), stop, compare).await;
+        handled.expect("the observer takes every event");
         Ok(report)
     }
 
@@ -196,17 +188,14 @@ pub fn block_on_and_end_processes<T>(future: impl Future<Output = T>) -> Result<
     output
 }
 
-/// Folds the events of a run into a report and passes them to the observer.
-struct Reporter {
-    fold: Option<ReportBuilder>,
-    observer: Option<Observer>,
-}
+/// Passes the events of a run to the observer.
+struct ObserverSink(Option<Observer>);
 
-impl Sink for Reporter {
+impl Sink for ObserverSink {
     fn on(&mut self, event: &Event) -> std::io::Result<()> {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.0 {
             (observer.lock().unwrap_or_else(PoisonError::into_inner))(event);
         }
-        self.fold.as_mut().map_or(Ok(()), |fold| fold.on(event))
+        Ok(())
     }
 }

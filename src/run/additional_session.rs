@@ -5,7 +5,8 @@ use std::pin::pin;
 use serde_json::Value;
 
 use super::case_session::{ClosedSessions, OpenError, open};
-use crate::context::{ProcessPermit, Target};
+use super::target_state::Target;
+use crate::context::ProcessPermit;
 use crate::limits::PERMIT_POLL_INTERVAL;
 use crate::session::Session;
 

@@ -19,10 +19,11 @@ use super::further_requests::send_further_requests;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{SharedResults, is_shared, report_shared};
+use super::target_state::{SessionHistory, Target};
 use crate::case::{Action, Active, Body, Case, Process};
 use crate::check::{self, Execution, Judgement};
 use crate::client::WaitOutcome;
-use crate::context::{PermitRequest, ProcessPermit, SessionHistory, Target};
+use crate::context::{PermitRequest, ProcessPermit};
 use crate::inventory::Inventory;
 use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
@@ -285,7 +286,7 @@ impl SessionQueue {
     /// Opens more sessions of a slow server, which run the remaining cases as well.
     fn open_more_sessions(&self, more: &mut JoinSet<ClosedSessions>, remaining: &RemainingCases, max: usize) {
         let context = &self.target.context;
-        if !context.is_slow() || context.plan.jobs <= 1 {
+        if !context.slow_server.is_marked() || context.plan.jobs <= 1 {
             return;
         }
         for _ in 0..(remaining.len() / MIN_CASES_PER_SESSION).min(max) {

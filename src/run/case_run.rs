@@ -2,9 +2,9 @@
 
 use super::execution::{ExecutionShare, MissingValue, carry_out};
 use super::needs::{declares_needed_capabilities, missing_capabilities};
+use super::target_state::Target;
 use crate::case::{Active, Case};
 use crate::check::{self, Execution, Judgement};
-use crate::context::Target;
 use crate::inventory::Inventory;
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ pub(super) async fn carry_out_share(
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
         return Err(Judgement::inapplicable(missing_capabilities(case)));
     }
-    let mut new_execution = || target.context.new_execution(&case.id);
+    let mut new_execution = || target.context.executions.begin(&case.id);
     let limited = session.connection.rate_limited_requests();
     let ended = session.connection.ended_sessions();
     let carried_out = carry_out(case, body, session, inventory, &target.context.plan, share, &mut new_execution).await;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::target_state::Target;
 use crate::case::{Active, Case, Process};
-use crate::context::{ClosedConnection, Target};
+use crate::context::ClosedConnection;
 use crate::limits::MAX_SILENT_STARTS;
 use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::spec::{Era, Transport};
@@ -54,7 +55,7 @@ pub(super) async fn open(target: &Target, capabilities: Value, purpose: &str) ->
     let opening = Session::open(context, target.revision, capabilities, purpose.to_owned(), true);
     let RejectedOpening { reason, connection } = match opening.await {
         Ok(session) => {
-            context.allow_further_session(began.elapsed());
+            context.slow_server.allow_further_session(began.elapsed());
             return Ok(session);
         }
         Err(rejected) => rejected,

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use super::case_run::{RATE_LIMITED, SESSION_ENDED, run_case, run_fresh};
 use super::case_session::{is_unusable, open, open_for_case};
 use super::discovery::discover;
+use super::target_state::{SessionHistory, Target, UnconfirmedResult};
 use crate::case::{Active, Body, Case};
 use crate::check::Judgement;
-use crate::context::{SessionHistory, Target, UnconfirmedResult};
 use crate::limits::{
     MAX_CONCURRENT_CONFIRMATIONS, MAX_CONFIRMED_IN_A_ROW, MAX_FRUITLESS_RUNS, MAX_NAMED_CASES, MAX_SEQUENCES,
     SEQUENCE_TIME_LIMIT,

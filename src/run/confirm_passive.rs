@@ -14,10 +14,11 @@ use super::case_session::open;
 use super::confirm::{count_repetition, downgrade_unconfirmed, is_refuted};
 use super::passive_cases::judge_passive_cases;
 use super::target_run::TargetRun;
+use super::target_state::Target;
 use crate::case::{Body, Case, SelectedCases};
 use crate::check::Judgement;
-use crate::context::Target;
 use crate::limits::{MAX_NAMED_CASES, MAX_PARTS, PARTS_TIME_LIMIT, REPETITION_TIME_LIMIT};
+use crate::plan::Plan;
 use crate::session::full_capabilities;
 use crate::verdict::{Confirmation, Finding, Verdict};
 
@@ -36,7 +37,7 @@ pub(super) async fn confirm_passive_cases(target: &Target, judged: &mut [(Arc<Ca
         .iter()
         .flat_map(|(_, judgement)| &judgement.findings)
         .filter(|finding| finding.verdict == Verdict::Fail)
-        .filter_map(|finding| finding.origin.and_then(|execution| target.context.case_of(execution)))
+        .filter_map(|finding| finding.origin.and_then(|execution| target.context.executions.case_of(execution)))
         .collect();
     let cases = with_stimuli(&failing, &provoking, &all);
     for _ in 0..target.context.plan.retries {
@@ -77,9 +78,10 @@ async fn repeat(target: &Target, failing: &[Arc<Case>], cases: Vec<Arc<Case>>) -
     if target.stop_reason().is_some() || target.context.is_stopping() {
         return None;
     }
-    // No case of the repetition has a result of its own.
+    // No case of the repetition has a result of its own, and no failure of one is confirmed.
     let stimuli = cases.iter().map(|case| case.id.clone()).collect();
-    let context = target.context.with_cases(cases, stimuli);
+    let plan = Plan { cases, stimuli, retries: 0, fuzz: None, ..Plan::clone(&target.context.plan) };
+    let context = target.context.with_plan(plan);
     let repetition = async {
         let repeated = Target::new(context.clone(), target.revision);
         let permit = context.request_permit().granted().await;

@@ -23,6 +23,7 @@ use crate::check::Execution;
 use crate::inventory::Inventory;
 use crate::limits::TIMEOUTS_OF_UNANSWERED_TOOL;
 use crate::plan::Plan;
+use crate::run::client_replies::CaseReplies;
 use crate::run::pagination::read_pages;
 use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, Transcript, messages, without_repeated};
@@ -66,9 +67,10 @@ pub(super) async fn carry_out(
             not_carried_out: None,
             not_applicable: None,
         };
-        session.replies.begin(&body.client_responses);
+        let replies = CaseReplies::new(&body.client_responses);
+        session.replies.begin(replies.choice());
         let outcome = StepRunner::new(body, session, &mut bindings, plan, timeout).carry_out(number).await;
-        let answered = session.replies.end();
+        session.replies.end();
         execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.
         execution.transcript.entries = without_repeated(&execution.transcript.entries);
@@ -78,7 +80,7 @@ pub(super) async fn carry_out(
         };
         session.answer_times().record_exchanges(&execution.transcript, is_valid);
         execution.silent_methods = session.answer_times().silent_methods();
-        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, answered);
+        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, replies.are_filled());
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
         session.fruitless_requests.extend(attempt.filter(|_| !saved));

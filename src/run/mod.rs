@@ -2,7 +2,8 @@
 //!
 //! The files use each other in one direction: the conductor starts targets, a target discovers what the server has and
 //! starts queues of cases, a queue opens sessions and runs cases on them, and a run of a case executes its steps. What
-//! they share is in [`crate::context`], what they send goes through a [`crate::session`].
+//! they share is in [`crate::context`] and, for one target, in `target_state`; what they send goes through a
+//! [`crate::session`].
 
 mod additional_session;
 mod argument_search;
@@ -10,6 +11,7 @@ mod argument_variants;
 mod case_queue;
 mod case_run;
 mod case_session;
+mod client_replies;
 mod conductor;
 mod confirm;
 mod confirm_passive;
@@ -33,6 +35,7 @@ mod stream_recording;
 mod suggested_values;
 mod target;
 mod target_run;
+mod target_state;
 mod target_summary;
 
 pub use conductor::run;

@@ -12,9 +12,9 @@ use super::additional_session::open_additional_session;
 use super::case_run::{CaseRun, carry_out_share};
 use super::case_session::{ClosedSessions, close};
 use super::execution::ExecutionShare;
+use super::target_state::Target;
 use crate::case::{Active, Body, Case, ForEach};
 use crate::check::Judgement;
-use crate::context::Target;
 use crate::inventory::Inventory;
 use crate::limits::MAX_SESSIONS_PER_CASE;
 use crate::session::Session;
@@ -73,7 +73,7 @@ fn further_sessions(target: &Target, body: &Active, session: &Session, inventory
         Some(ForEach::Page(_)) | None => 1,
     };
     let is_slow = session.is_slow() || (body.for_each == Some(ForEach::Tool) && inventory.has_slow_tools());
-    if !is_slow || !context.is_slow() || context.plan.jobs <= 1 {
+    if !is_slow || !context.slow_server.is_marked() || context.plan.jobs <= 1 {
         return 0;
     }
     executions.saturating_sub(1).min(MAX_SESSIONS_PER_CASE)

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::case_session::ClosedSession;
 use super::needs::{declares_needed_capabilities, missing_capabilities};
+use super::target_state::Target;
 use crate::case::{Body, Case};
 use crate::check::{self, IndexedConnections, Judgement, RecordedConnection};
-use crate::context::Target;
 use crate::spec::Revision;
 use crate::transcript::{Transcript, sessions_in, without_repeated};
 

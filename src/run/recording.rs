@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::passive_cases::judge_connections;
+use super::target_state::case_result;
 use crate::case::{Body, Case, HttpKind};
 use crate::check::{RecordedConnection, milliseconds, stderr_of};
-use crate::context::case_result;
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
 use crate::limits::{MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
 use crate::session::full_capabilities;

@@ -139,7 +139,7 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
     };
     // The first attempt resolves the package runner, which may have to download the server; the others skip the
     // runner.
-    let mut first_attempt_limit = context.has_runner().then_some(context.plan.startup_timeout / 2);
+    let mut first_attempt_limit = context.package_runner.is_unresolved().then_some(context.plan.startup_timeout / 2);
     for revision in first.chain(rest).copied() {
         attempts.spawn(attempt(context.clone(), Arc::clone(&timeouts), revision, insist));
         if let Some(limit) = first_attempt_limit.take()

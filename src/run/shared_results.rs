@@ -13,9 +13,10 @@ use super::case_run::{CaseRun, carry_out_fresh, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, give_up_cut_off, open_for_case, purpose_of,
 };
+use super::target_state::Target;
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
-use crate::context::{ClosedConnection, Target};
+use crate::context::ClosedConnection;
 use crate::inventory::Inventory;
 use crate::session::full_capabilities;
 use crate::spec::{Era, Transport};

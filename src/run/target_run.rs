@@ -12,9 +12,10 @@ use super::case_session::ClosedSessions;
 use super::confirm::confirm_all;
 use super::discovery::{RemainingDiscovery, discover};
 use super::shared_results::SharedResults;
+use super::target_state::{Target, UnconfirmedResult};
 use crate::case::{Active, Body, Case, Process};
 use crate::check::Judgement;
-use crate::context::{PermitRequest, Target, UnconfirmedResult};
+use crate::context::PermitRequest;
 use crate::inventory::Inventory;
 use crate::session::Session;
 
@@ -95,7 +96,7 @@ impl TargetRun {
         let begun = run_before_discovery(&confirmed, early, &mut queues);
         let remaining = discover_target(&target, &mut main).await;
         if main.is_slow() || target.inventory().await.has_slow_tools() {
-            target.context.mark_slow(opening);
+            target.context.slow_server.mark(opening);
         }
         let mut sessions = run_on_main_session(confirmed, main, on_main_session, remaining, begun, permit).await;
         while let Some(finished) = queues.join_next().await {
@@ -112,7 +113,7 @@ impl TargetRun {
 /// Divides the cases of the main session: the first need not wait for discovery, which takes long on a slow server.
 fn early_cases(target: &Target, main: &Session, cases: Vec<Arc<Case>>) -> (Vec<Arc<Case>>, Vec<Arc<Case>>) {
     let Some(opening) = main.slow_opening() else { return (Vec::new(), cases) };
-    target.context.mark_slow(opening);
+    target.context.slow_server.mark(opening);
     // What a hint shows may serve any case.
     if !target.context.plan.hints.is_empty() || target.context.plan.jobs <= 1 {
         return (Vec::new(), cases);

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::case_run::RATE_LIMITED;
 use super::case_session::ClosedSession;
+use super::target_state::Target;
 use crate::check::{milliseconds, stderr_of};
-use crate::context::{ClosedConnection, Target};
+use crate::context::ClosedConnection;
 use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
 use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
 use crate::limits::{MAX_PROBLEM_STDERR, MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};

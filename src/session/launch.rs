@@ -31,7 +31,7 @@ pub(crate) fn connect(
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
-            match context.without_package_runner() {
+            match context.package_runner.resolved_command() {
                 Some(command) => Ok(Connection::start(&program, command, responder, options)?.without_package_runner()),
                 None => Connection::start(&program, command, responder, options),
             }
@@ -72,7 +72,11 @@ pub(crate) fn connect_unrecorded(
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
-            UnrecordedConnection::start(&program, context.without_package_runner().unwrap_or(command), observer)
+            UnrecordedConnection::start(
+                &program,
+                context.package_runner.resolved_command().unwrap_or(command),
+                observer,
+            )
         }
         Launcher::Http(server) => Ok(UnrecordedConnection::over_http(UnrecordedHttpOptions {
             endpoint: Arc::clone(&server.endpoint),

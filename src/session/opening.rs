@@ -100,7 +100,7 @@ impl Session {
     ) -> Result<Self, LaunchError> {
         let (options, replies) = (context.record_options(&purpose), ClientResponder::default());
         let connection = connect(context, revision, &capabilities, &replies, options)?;
-        let answer_times = context.answer_times(revision);
+        let answer_times = context.answer_times.of(revision);
         Ok(Self::unopened(connection, revision, capabilities, replies, purpose, answer_times))
     }
 
@@ -162,7 +162,7 @@ impl Session {
         };
         match opened {
             Ok(()) => {
-                context.detect_runner(&session.connection);
+                context.package_runner.resolve(&session.connection);
                 Ok(session)
             }
             Err(reason) => Err(RejectedOpening { reason, connection: Some(session.connection) }),

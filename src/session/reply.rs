@@ -1,30 +1,41 @@
-//! The client's responses to requests of the server: those of a client that grants everything, or those of a case.
+//! The client's responses to requests of the server: those of a client that grants everything, unless others replace them
+//! for a while.
 //!
 //! A form is accepted with minimal content, a URL is accepted, a completion is one line of text, and there are no roots,
 //! so that no server gets access to a directory.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::case::{ClientResponse, Placeholder, fill};
 use crate::client::RequestHandler;
-use crate::fuzz::{Dialect, Mistake, ToolSchema};
-use crate::limits::MAX_CASE_RESPONSES;
+use crate::fuzz::{Dialect, ToolSchema};
 use crate::transcript::input_requests;
 
-/// The responses of one client, which the current case may replace.
+/// A response to a request of the server: a result or an error, or none.
+pub(crate) type Reply = Option<Result<Value, Value>>;
+
+/// Chooses the response to a request by its method and params, and by how many requests of the method came before it;
+/// none leaves the usual one.
+pub(crate) type ReplyChoice = Arc<dyn Fn(&str, Option<&Value>, usize) -> Option<Reply> + Send + Sync>;
+
+/// The responses of one client, which may be replaced for a while.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClientResponder(Arc<Mutex<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
-    by_case: BTreeMap<String, Vec<ClientResponse>>,
-    /// How many requests of each method were answered since the case began.
+    choice: Option<ReplyChoice>,
+    /// How many requests of each method were answered since the responses were replaced.
     counts: BTreeMap<String, usize>,
-    /// Whether a placeholder in a response of the case could not be filled in.
-    unfilled: bool,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("counts", &self.counts).finish_non_exhaustive()
+    }
 }
 
 impl ClientResponder {
@@ -32,33 +43,23 @@ impl ClientResponder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the responses of a case from now on.
-    pub(crate) fn begin(&self, by_case: &BTreeMap<String, Vec<ClientResponse>>) {
-        *self.state() = State { by_case: by_case.clone(), ..State::default() };
+    /// Uses other responses from now on.
+    pub(crate) fn begin(&self, choice: ReplyChoice) {
+        *self.state() = State { choice: Some(choice), ..State::default() };
     }
 
-    /// Uses the usual responses again; whether every response of the case could be filled in.
-    pub(crate) fn end(&self) -> bool {
-        !std::mem::take(&mut *self.state()).unfilled
+    /// Uses the usual responses again.
+    pub(crate) fn end(&self) {
+        *self.state() = State::default();
     }
 
-    /// The response to a request, by its method and params; none if the case leaves it unanswered.
-    pub(crate) fn reply(&self, method: &str, params: Option<&Value>) -> Option<Result<Value, Value>> {
+    /// The response to a request, by its method and params; none leaves it unanswered.
+    pub(crate) fn reply(&self, method: &str, params: Option<&Value>) -> Reply {
         let mut state = self.state();
         let count = state.counts.get(method).copied().unwrap_or_default();
         state.counts.insert(method.to_owned(), count + 1);
-        let of_case = state.by_case.get(method).filter(|_| count < MAX_CASE_RESPONSES);
-        let of_case = of_case.and_then(|replies| replies.get(count).or(replies.last()));
-        let filled = match of_case {
-            None => return Some(Ok(usual(method, params))),
-            Some(ClientResponse::NoResponse) => return None,
-            Some(ClientResponse::Result(result)) => filled(result, params, count).map(Ok),
-            Some(ClientResponse::Error(error)) => filled(error, params, count).map(Err),
-        };
-        Some(filled.unwrap_or_else(|| {
-            state.unfilled = true;
-            Ok(usual(method, params))
-        }))
+        let chosen = state.choice.as_ref().and_then(|choice| choice(method, params, count));
+        chosen.unwrap_or_else(|| Some(Ok(usual(method, params))))
     }
 
     /// The responses to what an `input_required` result requests, except errors.
@@ -84,7 +85,7 @@ fn usual(method: &str, params: Option<&Value>) -> Value {
         "elicitation/create" if params.and_then(|params| params.get("mode")).is_some_and(|mode| mode == "url") => {
             json!({ "action": "accept" })
         }
-        "elicitation/create" => match content(params) {
+        "elicitation/create" => match form_content(params) {
             Some(content) => json!({ "action": "accept", "content": content }),
             None => json!({ "action": "decline" }),
         },
@@ -98,34 +99,13 @@ fn usual(method: &str, params: Option<&Value>) -> Value {
 }
 
 /// The schema of a form.
-fn form(params: Option<&Value>) -> Option<ToolSchema> {
+pub(crate) fn form_schema(params: Option<&Value>) -> Option<ToolSchema> {
     ToolSchema::compile(params?.get("requestedSchema")?, Dialect::Draft202012).ok()
 }
 
-fn content(params: Option<&Value>) -> Option<Value> {
-    form(params)?.minimal().ok()
-}
-
-/// Content of a form that is invalid in the first way that its schema allows.
-fn invalid_content(params: Option<&Value>) -> Option<Value> {
-    let form = form(params)?;
-    let ways = [Mistake::MissingRequired, Mistake::WrongType, Mistake::OutsideEnum];
-    ways.into_iter().find_map(|breakage| form.with_mistake(breakage)).map(|broken| broken.arguments)
-}
-
-/// The result or error of a case with its placeholders filled in from the request; nothing where that is not possible.
-fn filled(response: &Value, params: Option<&Value>, count: usize) -> Option<Value> {
-    let mut value_of = |placeholder: &Placeholder| {
-        match placeholder {
-            Placeholder::ClientRequestContent => content(params),
-            Placeholder::ClientRequestInvalidContent => invalid_content(params),
-            Placeholder::ClientRequestTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
-            Placeholder::ClientRequestCount => Some(json!(count)),
-            _ => None,
-        }
-        .ok_or(())
-    };
-    fill(response, &mut value_of).ok()
+/// The minimal content of a form.
+pub(crate) fn form_content(params: Option<&Value>) -> Option<Value> {
+    form_schema(params)?.minimal().ok()
 }
 
 #[cfg(test)]
@@ -149,49 +129,25 @@ mod tests {
     }
 
     #[test]
-    fn the_responses_of_a_case_follow_in_order_and_the_last_is_repeated() {
+    fn other_responses_replace_the_usual_ones_until_they_end() {
         let replies = ClientResponder::default();
-        let error = json!({"code": -1, "message": "no ${client-request.count}"});
-        let broken = json!({"action": "accept", "content": "${client-request.invalid-content}"});
-        let by_case = vec![ClientResponse::Result(broken), ClientResponse::Error(error)];
-        replies.begin(&BTreeMap::from([("elicitation/create".to_owned(), by_case)]));
-        let params = form_of(&json!({"type": "boolean"}));
-        let reply = || replies.reply("elicitation/create", Some(&params)).expect("a response");
-        let first = reply().expect("a result");
-        assert!(first["content"].get("a").is_none_or(|value| !value.is_boolean()), "{first}");
-        for number in 1..3 {
-            let error = reply().expect_err("an error");
-            assert_eq!(error["message"], format!("no {number}"));
-        }
-        assert!(replies.end());
-        assert!(reply().is_ok());
-    }
-
-    #[test]
-    fn a_response_that_cannot_be_filled_in_becomes_the_usual_one() {
-        let replies = ClientResponder::default();
-        let by_case = vec![ClientResponse::Result(json!({"name": "${client-request.tool}"}))];
-        replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), by_case)]));
-        let usual = replies.reply("sampling/createMessage", Some(&json!({}))).expect("a response").expect("a result");
-        assert_eq!(usual["role"], "assistant");
-        assert!(!replies.end());
-    }
-
-    #[test]
-    fn a_case_may_leave_requests_unanswered() {
-        let replies = ClientResponder::default();
-        replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), vec![ClientResponse::NoResponse])]));
-        assert_eq!(replies.reply("sampling/createMessage", None), None);
-        assert_eq!(replies.reply("roots/list", None), Some(Ok(json!({"roots": []}))));
-        assert!(replies.end());
+        replies.begin(Arc::new(|method, _, count| match method {
+            "roots/list" => None,
+            "ping" => Some(None),
+            _ => Some(Some(Err(json!(count)))),
+        }));
+        let reply = |method: &str| replies.reply(method, None);
+        assert_eq!(["a", "a", "b"].map(reply), [0, 1, 0].map(|count| Some(Err(json!(count)))));
+        assert_eq!((reply("ping"), reply("roots/list")), (None, Some(Ok(json!({"roots": []})))));
+        replies.end();
+        assert!(reply("a").is_some_and(|reply| reply.is_ok()));
     }
 
     #[test]
     fn each_request_in_a_result_is_answered_under_its_key() {
         let result = json!({"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}, "b": {"method": "sampling/createMessage"}}});
         let replies = ClientResponder::default();
-        let refusal = vec![ClientResponse::Error(json!({"code": -1}))];
-        replies.begin(&BTreeMap::from([("sampling/createMessage".to_owned(), refusal)]));
+        replies.begin(Arc::new(|method, _, _| (method == "sampling/createMessage").then(|| Some(Err(json!(-1))))));
         assert_eq!(Value::Object(replies.to_result(&result)), json!({"a": {"roots": []}}));
     }
 }

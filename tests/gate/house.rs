@@ -129,6 +129,7 @@ impl Planted {
 fn planted_violations() -> Vec<Planted> {
     let mut planted = planted_modules();
     planted.extend(planted_imports());
+    planted.extend(planted_knowledge());
     planted.extend(planted_packages());
     planted.extend(planted_means_of_the_gate());
     planted.extend(planted_durations());
@@ -193,6 +194,37 @@ fn planted_imports() -> Vec<Planted> {
         planted("import-in-a-comment", LOWER, "// use crate::upper::Item;\n/// crate::upper::Item\nfn call() {}", None),
         planted("excepted-import", EXCEPTION, "use crate::upper::Item;", None),
         planted("unneeded-import-exception", EXCEPTION, "", Some("no longer needed")),
+    ]
+}
+
+/// What a session and the context of a run do not know, by the declared architecture.
+fn planted_knowledge() -> Vec<Planted> {
+    let planted = |name, path, code: &str, expected| Planted {
+        name,
+        rule: check_imports,
+        architecture: ARCHITECTURE,
+        sources: vec![
+            ("lib.rs", "mod session; mod context; mod inventory; mod case; mod plan;".into()),
+            ("session.rs", "mod planted;".into()),
+            ("context.rs", "mod planted;".into()),
+            ("inventory.rs", "pub struct Inventory;".into()),
+            ("case.rs", "pub struct Case;".into()),
+            ("plan.rs", "pub struct Plan;".into()),
+            (path, code.into()),
+        ],
+        expected,
+    };
+    let (session, context) = ("session/planted.rs", "context/planted.rs");
+    vec![
+        planted("session-with-a-case", session, "use crate::case::Case;", Some("session may not import case")),
+        planted("context-with-a-case", context, "use crate::case::Case;", Some("context may not import case")),
+        planted(
+            "context-with-an-inventory",
+            context,
+            "fn fill(inventory: &crate::inventory::Inventory) {}",
+            Some("context may not import inventory"),
+        ),
+        planted("context-with-a-plan", context, "use crate::plan::Plan;", None),
     ]
 }
 

@@ -104,12 +104,9 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
         ),
         (
             "session",
-            &["context", "plan", "client", "transcript", "case", "fuzz", "wire", "reference", "spec", "limits", "text"],
+            &["context", "plan", "client", "transcript", "fuzz", "wire", "reference", "spec", "limits", "text"],
         ),
-        (
-            "context",
-            &["inventory", "plan", "check", "client", "event", "transcript", "case", "verdict", "spec", "limits"],
-        ),
+        ("context", &["plan", "check", "client", "event", "transcript", "verdict", "spec", "limits"]),
         ("inventory", &["plan", "event", "transcript", "case", "fuzz", "spec", "limits", "text"]),
         (
             "campaign",

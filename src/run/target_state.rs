@@ -10,9 +10,9 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
-use super::Context;
 use crate::case::Case;
 use crate::check::{Judgement, milliseconds};
+use crate::context::Context;
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
 use crate::spec::Revision;
@@ -20,9 +20,9 @@ use crate::verdict::{Totals, Verdict};
 
 /// What the tasks of one revision share. A clone is the same target.
 #[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) context: Context,
-    pub(crate) revision: Revision,
+pub(super) struct Target {
+    pub(super) context: Context,
+    pub(super) revision: Revision,
     state: Arc<TargetState>,
     /// Receives failures of active cases for confirmation; `None` if failures are reported immediately.
     unconfirmed: Option<UnboundedSender<UnconfirmedResult>>,
@@ -46,68 +46,68 @@ struct TargetState {
 }
 
 /// A failure that is not yet confirmed, or an error that another case may have caused.
-pub(crate) struct UnconfirmedResult {
-    pub(crate) case: Arc<Case>,
-    pub(crate) judged: Judgement,
-    pub(crate) duration: Duration,
-    pub(crate) history: SessionHistory,
+pub(super) struct UnconfirmedResult {
+    pub(super) case: Arc<Case>,
+    pub(super) judged: Judgement,
+    pub(super) duration: Duration,
+    pub(super) history: SessionHistory,
 }
 
 /// What happened on the session of a case before the case.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SessionHistory {
+pub(super) struct SessionHistory {
     /// The capabilities that the client declared when it opened the session.
-    pub(crate) capabilities: Value,
+    pub(super) capabilities: Value,
     /// Whether the server was discovered on it.
-    pub(crate) with_discovery: bool,
+    pub(super) with_discovery: bool,
     /// The cases that ran on it, in order.
-    pub(crate) cases: Vec<Arc<Case>>,
+    pub(super) cases: Vec<Arc<Case>>,
 }
 
 impl SessionHistory {
     /// Whether nothing but the opening happened.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.with_discovery && self.cases.is_empty()
     }
 }
 
 impl Target {
     /// A revision whose failures are reported immediately.
-    pub(crate) fn new(context: Context, revision: Revision) -> Self {
+    pub(super) fn new(context: Context, revision: Revision) -> Self {
         Self { context, revision, state: Arc::default(), unconfirmed: None }
     }
 
     /// The same target, whose failures are confirmed before they are reported if the plan allows retries; the receiver
     /// gets them. It ends when every clone of this target is gone.
-    pub(crate) fn with_confirmation(&self) -> (Self, UnboundedReceiver<UnconfirmedResult>) {
+    pub(super) fn with_confirmation(&self) -> (Self, UnboundedReceiver<UnconfirmedResult>) {
         let (sender, receiver) = unbounded_channel();
         let unconfirmed = (self.context.plan.retries > 0).then_some(sender);
         (Self { unconfirmed, ..self.clone() }, receiver)
     }
 
     /// Sets the server's inventory.
-    pub(crate) fn set_inventory(&self, inventory: Arc<Inventory>) {
+    pub(super) fn set_inventory(&self, inventory: Arc<Inventory>) {
         self.state.inventory.send_replace(Some(inventory));
     }
 
     /// Sets what the opening of a slow server showed.
-    pub(crate) fn set_opening_inventory(&self, inventory: Arc<Inventory>) {
+    pub(super) fn set_opening_inventory(&self, inventory: Arc<Inventory>) {
         // Each revision is opened by one main session.
         let _first = self.state.opening_inventory.get_or_init(|| inventory);
     }
 
     /// What the opening of a slow server showed.
-    pub(crate) fn opening_inventory(&self) -> Option<Arc<Inventory>> {
+    pub(super) fn opening_inventory(&self) -> Option<Arc<Inventory>> {
         self.state.opening_inventory.get().cloned()
     }
 
     /// The server's inventory, if discovery is done.
-    pub(crate) fn known_inventory(&self) -> Option<Arc<Inventory>> {
+    pub(super) fn known_inventory(&self) -> Option<Arc<Inventory>> {
         self.state.inventory.borrow().clone()
     }
 
     /// The server's inventory; waits for discovery.
-    pub(crate) async fn inventory(&self) -> Arc<Inventory> {
+    pub(super) async fn inventory(&self) -> Arc<Inventory> {
         let mut inventory = self.state.inventory.subscribe();
         // The sender is a part of this value, so the channel stays open.
         let current = inventory.wait_for(Option::is_some).await.ok().and_then(|inventory| inventory.clone());
@@ -115,7 +115,7 @@ impl Target {
     }
 
     /// The server's inventory with the outcomes of all first calls; waits for these.
-    pub(crate) async fn complete_inventory(&self) -> Arc<Inventory> {
+    pub(super) async fn complete_inventory(&self) -> Arc<Inventory> {
         let mut inventory = self.state.inventory.subscribe();
         let is_complete = |inventory: &Option<Arc<Inventory>>| {
             inventory.as_ref().is_some_and(|inventory| !inventory.awaits_first_calls)
@@ -125,49 +125,49 @@ impl Target {
     }
 
     /// Why no further requests are sent, if so.
-    pub(crate) fn stop_reason(&self) -> Option<String> {
+    pub(super) fn stop_reason(&self) -> Option<String> {
         self.state.stop_reason.get().cloned()
     }
 
     /// Abandons the server.
-    pub(crate) fn give_up(&self, reason: &str) {
+    pub(super) fn give_up(&self, reason: &str) {
         // The first reason explains the others.
         let _first = self.state.stop_reason.get_or_init(|| reason.to_owned());
     }
 
     /// How the server refuses one more session while another is open, if it does. `attempt` tries it, once.
-    pub(crate) async fn session_refusal(&self, attempt: impl Future<Output = Option<String>>) -> Option<&str> {
+    pub(super) async fn session_refusal(&self, attempt: impl Future<Output = Option<String>>) -> Option<&str> {
         self.state.session_refusal.get_or_init(|| attempt).await.as_deref()
     }
 
     /// The same, if it was tried.
-    pub(crate) fn known_session_refusal(&self) -> Option<&str> {
+    pub(super) fn known_session_refusal(&self) -> Option<&str> {
         self.state.session_refusal.get()?.as_deref()
     }
 
     /// Counts a process that was silent at startup.
-    pub(crate) fn count_silent_start(&self) {
+    pub(super) fn count_silent_start(&self) {
         self.state.silent_starts.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many processes were silent at startup although the server is known to work.
-    pub(crate) fn silent_starts(&self) -> usize {
+    pub(super) fn silent_starts(&self) -> usize {
         self.state.silent_starts.load(Ordering::Relaxed)
     }
 
     /// The number of cases per verdict so far.
-    pub(crate) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> Totals {
         *self.state.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports the result of an active case; a failure is confirmed first.
-    pub(crate) fn report(&self, case: &Arc<Case>, judged: Judgement, began: Option<Instant>) {
+    pub(super) fn report(&self, case: &Arc<Case>, judged: Judgement, began: Option<Instant>) {
         self.report_after(case, judged, began, SessionHistory::default());
     }
 
     /// Reports the result of an active case on a session with this history. A failure is confirmed first, and an error
     /// on a session that was used before is not final: the case is run again.
-    pub(crate) fn report_after(
+    pub(super) fn report_after(
         &self,
         case: &Arc<Case>,
         judged: Judgement,
@@ -195,9 +195,9 @@ impl Target {
     }
 
     /// Turns a judgement into a result and reports it.
-    pub(crate) fn report_now(&self, case: &Case, mut judged: Judgement, duration: Option<Duration>) {
+    pub(super) fn report_now(&self, case: &Case, mut judged: Judgement, duration: Option<Duration>) {
         for finding in &mut judged.findings {
-            let origin = finding.origin.and_then(|execution| self.context.case_of(execution));
+            let origin = finding.origin.and_then(|execution| self.context.executions.case_of(execution));
             let preceding = finding.preceding.iter().map(String::as_str);
             let mut cases: Vec<&str> = Vec::new();
             for id in std::iter::once(case.id.as_str()).chain(preceding).chain(origin.as_deref()) {
@@ -216,7 +216,7 @@ impl Target {
 }
 
 /// A judgement as the result of a case in one revision.
-pub(crate) fn case_result(
+pub(super) fn case_result(
     case: &Case,
     revision: Revision,
     judged: Judgement,

@@ -1,0 +1,121 @@
+//! Whether the server is slow to answer, and how many more of its processes or sessions are allowed for that.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::permits::ProcessPermits;
+use crate::limits::{
+    EQUALLY_FAST_FACTOR, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, PROCESSES_OF_SLOW_SERVER,
+};
+use crate::spec::Transport;
+
+/// What is known about the slowness of a server. It adds the permits for more of its processes, since they only wait.
+#[derive(Debug)]
+pub(crate) struct SlowServer {
+    permits: Arc<ProcessPermits>,
+    transport: Transport,
+    /// The number of processes at once of any other server; `None` if the user set it, so that it applies to this one too.
+    usual_processes: Option<usize>,
+    is_slow: AtomicBool,
+    /// How long a slow HTTP server took to open its first session.
+    first_opening: OnceLock<Duration>,
+    /// How many further sessions an HTTP server that is slow to answer may get.
+    further_sessions: AtomicUsize,
+}
+
+impl SlowServer {
+    /// A server of which nothing is known yet.
+    pub(super) fn new(permits: &Arc<ProcessPermits>, transport: Transport, usual_processes: Option<usize>) -> Self {
+        Self {
+            permits: Arc::clone(permits),
+            transport,
+            usual_processes,
+            is_slow: AtomicBool::new(false),
+            first_opening: OnceLock::new(),
+            further_sessions: AtomicUsize::new(0),
+        }
+    }
+
+    /// Records that the server is slow to answer, and how long its first opening took.
+    pub(crate) fn mark(&self, opening: Duration) {
+        let was_slow = self.is_slow.swap(true, Ordering::Relaxed);
+        let Some(usual) = self.usual_processes.filter(|_| !was_slow) else { return };
+        let mut count = PROCESSES_OF_SLOW_SERVER;
+        if self.transport == Transport::Http {
+            count = FIRST_SESSIONS_OF_SLOW_SERVER;
+            self.first_opening.get_or_init(|| opening);
+            self.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
+        }
+        self.permits.add(count.saturating_sub(usual));
+    }
+
+    /// Allows one more session of an HTTP server that is slow to answer, up to a maximum, if it opened one as fast as the
+    /// first.
+    pub(crate) fn allow_further_session(&self, opening: Duration) {
+        let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST_FACTOR);
+        if !self.first_opening.get().is_some_and(is_fast) {
+            return;
+        }
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            self.permits.add(1);
+        }
+    }
+
+    /// Whether the server is known to be slow to answer.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_slow.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENING: Duration = Duration::from_secs(2);
+
+    /// A server with four permits, and the permits.
+    fn server(transport: Transport, usual_processes: Option<usize>) -> (SlowServer, Arc<ProcessPermits>) {
+        let permits = ProcessPermits::new(4);
+        (SlowServer::new(&permits, transport, usual_processes), permits)
+    }
+
+    #[test]
+    fn a_slow_server_gets_more_processes_once() {
+        let (server, permits) = server(Transport::Stdio, Some(4));
+        assert!(!server.is_marked());
+        server.mark(OPENING);
+        server.mark(OPENING);
+        assert!(server.is_marked());
+        assert_eq!(permits.free(), PROCESSES_OF_SLOW_SERVER);
+        server.allow_further_session(OPENING);
+        assert_eq!(permits.free(), PROCESSES_OF_SLOW_SERVER, "each session has a process of its own");
+    }
+
+    #[test]
+    fn the_number_that_the_user_set_is_kept() {
+        for transport in [Transport::Stdio, Transport::Http] {
+            let (server, permits) = server(transport, None);
+            server.mark(OPENING);
+            server.allow_further_session(OPENING);
+            assert!(server.is_marked());
+            assert_eq!(permits.free(), 4, "{transport:?}");
+        }
+    }
+
+    #[test]
+    fn a_slow_http_server_gets_further_sessions_while_it_opens_them_as_fast_as_the_first() {
+        let (server, permits) = server(Transport::Http, Some(4));
+        server.allow_further_session(OPENING);
+        assert_eq!(permits.free(), 4, "it is not known to be slow");
+        server.mark(OPENING);
+        assert_eq!(permits.free(), FIRST_SESSIONS_OF_SLOW_SERVER);
+        server.allow_further_session(OPENING * 2);
+        assert_eq!(permits.free(), FIRST_SESSIONS_OF_SLOW_SERVER, "the open sessions slow it down");
+        for _ in 0..=MAX_SESSIONS_OF_SLOW_SERVER {
+            server.allow_further_session(OPENING + OPENING / 2);
+        }
+        assert_eq!(permits.free(), MAX_SESSIONS_OF_SLOW_SERVER);
+    }
+}
