@@ -107,6 +107,12 @@ pub(crate) mod http {
     /// How often a connection gets a new session: a server that answers everything with 404 has no end of them.
     pub(crate) const MAX_RENEWALS: usize = 20;
 
+    /// How often a connection asks whether its session has ended: a server may answer many requests with 404.
+    pub(crate) const MAX_SESSION_CHECKS: usize = 200;
+
+    /// How much of the responses is read that open a new session, in bytes; nothing in their results is used.
+    pub(crate) const MAX_RENEWAL_BYTES: usize = 1 << 20;
+
     /// How long opening a new session may take, request by request.
     pub(crate) const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -382,6 +388,10 @@ pub(crate) const MIN_REPEATED_WAIT: Duration = Duration::from_millis(100);
 
 /// How much longer than its slowest answer a server gets for such a response.
 pub(crate) const SLOWEST_ANSWER_FACTOR: u32 = 2;
+
+/// For how many messages sent before a request a server that is slow with each gets its time, before it is the turn of the
+/// request.
+pub(crate) const MAX_MESSAGES_AHEAD: usize = 32;
 
 /// How long to wait for the right response after one with an altered id.
 pub(crate) const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);

@@ -23,13 +23,14 @@ pub(crate) use self::launch::connect_unrecorded;
 pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
-    ResponseSign, find_response, has_foreign_response, is_altered_copy, is_over, malformed_response_to, response_to,
-    sign_of,
+    ResponseSign, answer_time, find_response, has_foreign_response, is_altered_copy, is_over, malformed_response_to,
+    messages_ahead, messages_sent, response_to, sign_of,
 };
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
 use crate::limits::{
-    LOOSE_ID_WAIT, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME, TIMEOUT_AFTER_UNANSWERED,
+    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
+    TIMEOUT_AFTER_UNANSWERED,
 };
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
@@ -282,13 +283,14 @@ impl Session {
         already: Duration,
         start: Duration,
     ) -> WaitOutcome<Value> {
+        // A response with an unknown id may belong to the preceding message.
+        let known = self.connection.entries_from(0);
+        let earlier = known.get(..from).unwrap_or_default();
+        limit += self.answer_times.time_of_messages(messages_ahead(earlier, &known));
         let rest = limit.saturating_sub(already).max(LOOSE_ID_WAIT.min(limit));
         let soon = rest.min(LOOSE_ID_WAIT);
         let began = Instant::now();
         let has_started = self.connection.first_line().is_some();
-        // A response with an unknown id may belong to the preceding message.
-        let known = self.connection.entries_from(0);
-        let earlier = known.get(..from).unwrap_or_default();
         let after_unanswerable = allows_null_id_response(earlier);
         let sign = |entries: &[Arc<Entry>]| {
             if !after_unanswerable {
@@ -313,6 +315,18 @@ impl Session {
             } else {
                 waited = self.connection.wait(from, rest, sign).await;
             }
+            // A server that asked the client meanwhile has the client's responses to serve first.
+            let mut counted = 0;
+            while matches!(waited, WaitOutcome::TimedOut) {
+                let sent_later = messages_sent(&self.connection.entries_from(from)).saturating_sub(1);
+                let more = self.answer_times.time_of_messages(sent_later.saturating_sub(counted));
+                if more.is_zero() || counted >= MAX_MESSAGES_AHEAD {
+                    break;
+                }
+                counted = sent_later;
+                limit += more;
+                waited = self.connection.wait(from, more, sign).await;
+            }
         }
         let waited = match waited {
             WaitOutcome::Ready(sign) => match self.resolve_sign(from, id, sign).await {
@@ -322,8 +336,9 @@ impl Session {
             WaitOutcome::TimedOut => WaitOutcome::TimedOut,
             WaitOutcome::Closed => WaitOutcome::Closed,
         };
-        if let (WaitOutcome::Ready(_), true) = (&waited, has_started) {
-            let duration = began.elapsed();
+        if let (WaitOutcome::Ready(_), true) = (&waited, has_started)
+            && let Some(duration) = answer_time(&self.connection.entries_from(from), id)
+        {
             self.answer_times.record_answer(duration);
             self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));
         }

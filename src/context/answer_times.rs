@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::limits::{MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
+use crate::limits::{MAX_MESSAGES_AHEAD, MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
 
@@ -33,6 +33,7 @@ struct Known {
     /// The kinds of requests of which one went unanswered for the full time and none was answered since.
     unanswered: BTreeSet<RequestKind>,
     slowest: Duration,
+    fastest: Option<Duration>,
     /// The methods of which a request was answered, if by an error.
     answered_methods: BTreeSet<String>,
     /// The methods of which a valid request went unanswered.
@@ -121,6 +122,13 @@ impl AnswerTimes {
     pub(crate) fn record_answer(&self, duration: Duration) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.slowest = known.slowest.max(duration);
+        known.fastest = Some(known.fastest.map_or(duration, |fastest| fastest.min(duration)));
+    }
+
+    /// How long a server that serves one message at a time may take for this many before it serves the next.
+    pub(crate) fn time_of_messages(&self, count: usize) -> Duration {
+        let count = u32::try_from(count.min(MAX_MESSAGES_AHEAD)).unwrap_or(u32::MAX);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).fastest.unwrap_or_default() * count
     }
 
     /// Records whether a request of a kind was answered; returns whether its silence was known before.
@@ -173,5 +181,16 @@ mod tests {
         times.of(Revision::V2025_06_18).record(&kind, false);
         assert!(times.of(Revision::V2025_06_18).are_unanswered(&kind));
         assert!(!times.of(Revision::V2025_11_25).are_unanswered(&kind));
+    }
+
+    #[test]
+    fn each_message_ahead_takes_as_long_as_the_fastest_answer() {
+        let times = AnswerTimes::default();
+        assert_eq!(times.time_of_messages(3), Duration::ZERO);
+        times.record_answer(Duration::from_secs(8));
+        times.record_answer(Duration::from_secs(2));
+        assert_eq!(times.time_of_messages(0), Duration::ZERO);
+        assert_eq!(times.time_of_messages(3), Duration::from_secs(6));
+        assert_eq!(times.time_of_messages(1_000), times.time_of_messages(MAX_MESSAGES_AHEAD));
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::connection_state::Output;
 use super::fault::{Fault, FaultSet};
 
-/// How long [`Fault::SlowAnswers`] takes for each answer.
+/// How long [`Fault::SlowAnswers`] takes for each answer, and [`Fault::SlowInTurn`] for each message.
 const SLOW_ANSWER: Duration = Duration::from_secs(2);
 
 /// How long [`Fault::SlowCalls`] takes for each call.
@@ -23,6 +23,9 @@ const SLOW_TOOL: &str = "count";
 
 /// How long the answer to a message takes.
 pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
+    if faults.contains(Fault::SlowInTurn) {
+        return SLOW_ANSWER;
+    }
     let (Some(method), Some(_)) = (message.get("method").and_then(Value::as_str), message.get("id")) else {
         return Duration::ZERO;
     };
@@ -41,10 +44,12 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
 
 /// Whether any answer takes longer than usual.
 fn is_slow(faults: &FaultSet) -> bool {
-    [Fault::SlowAnswers, Fault::SlowCalls, Fault::SlowTool].into_iter().any(|fault| faults.contains(fault))
+    [Fault::SlowAnswers, Fault::SlowInTurn, Fault::SlowCalls, Fault::SlowTool]
+        .into_iter()
+        .any(|fault| faults.contains(fault))
 }
 
-/// The outputs that are written later, so that slow answers do not delay others.
+/// The outputs that are written later, so that slow answers do not delay others unless a server takes its turn with each.
 #[derive(Debug, Default)]
 pub(super) struct LateOutputs(VecDeque<(Instant, Vec<Output>)>);
 
@@ -59,7 +64,10 @@ impl LateOutputs {
         if latency.is_zero() {
             return outputs;
         }
-        let due = Instant::now() + latency;
+        let now = Instant::now();
+        // The message before it is served first.
+        let begins = self.0.back().filter(|_| faults.contains(Fault::SlowInTurn)).map_or(now, |(due, _)| now.max(*due));
+        let due = begins + latency;
         let at = self.0.partition_point(|(earlier, _)| *earlier <= due);
         self.0.insert(at, (due, outputs));
         Vec::new()

@@ -334,6 +334,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::SlowStart,
     Fault::StderrNoise,
     Fault::SlowAnswers,
+    Fault::SlowInTurn,
     Fault::SlowCalls,
     Fault::SlowTool,
 ];

@@ -3,10 +3,11 @@
 //! They are functions of the entries; how long to wait for a better sign is decided by the session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::limits::RESPONSES_PER_REQUEST;
+use crate::limits::{MAX_MESSAGES_AHEAD, RESPONSES_PER_REQUEST};
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{Frame, FramingError, Id, MessageKind, same_id, same_id_loosely};
 
@@ -110,6 +111,40 @@ fn is_carried_by(entries: &[Arc<Entry>], id: &Id, number: usize) -> bool {
     })
 }
 
+/// How long a request was answered after it was sent; `entries` begin with it.
+pub(super) fn answer_time(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
+    let has_id = |message: &Value| message.get("id").is_some_and(|own| same_id(own, id));
+    let sent = entries.iter().find(|entry| entry.sent().is_some_and(|value| messages(value).any(has_id)))?;
+    let is_response = |message: &Value| is_response_to(message, |own| same_id(own, id));
+    let answered =
+        entries.iter().find(|entry| entry.received().is_some_and(|value| messages(value).any(is_response)))?;
+    Some(answered.at.saturating_sub(sent.at))
+}
+
+/// How many of the messages sent before a request follow the last one of them that is answered: a server that serves one
+/// at a time serves them first. `known` are all entries of the connection.
+pub(super) fn messages_ahead(earlier: &[Arc<Entry>], known: &[Arc<Entry>]) -> usize {
+    let answered = |message: &Value| {
+        known.iter().rev().filter_map(|entry| entry.received()).flat_map(messages).any(|received| {
+            matches!(MessageKind::of(received), MessageKind::Response { id: Some(id) } if message.get("id") == Some(id))
+        })
+    };
+    sent(earlier)
+        .rev()
+        .take(MAX_MESSAGES_AHEAD)
+        .take_while(|entry| !entry.sent().is_some_and(|value| messages(value).any(answered)))
+        .count()
+}
+
+/// How many messages were sent.
+pub(super) fn messages_sent(entries: &[Arc<Entry>]) -> usize {
+    sent(entries).count()
+}
+
+fn sent(entries: &[Arc<Entry>]) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+    entries.iter().filter(|entry| matches!(entry.event, Event::Sent { .. }))
+}
+
 /// The response with exactly this id.
 pub(super) fn response_to(entries: &[Arc<Entry>], id: &Id) -> Option<Value> {
     find_response(entries, |got| same_id(got, id))
@@ -166,8 +201,6 @@ fn is_response_to(message: &Value, wanted: impl Fn(&Id) -> bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
@@ -183,5 +216,33 @@ mod tests {
         let received = [entry(Event::Received(Frame::from_value(&json!({ "id": 271_828, "result": {} }))))];
         assert!(matches!(sign_of(&received, &[], &id), Some(ResponseSign::Loose(_))));
         assert!(sign_of(&received, &earlier, &id).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_was_not_waited_for_at_once_took_no_longer() {
+        let at = |millis: u64, event: Event| Arc::new(Entry { at: Duration::from_millis(millis), event });
+        let sent =
+            |id: i64| Event::Sent { frame: Frame::from_value(&json!({ "id": id, "method": "ping" })), step_id: None };
+        let received = Event::Received(Frame::from_value(&json!({ "id": 1, "result": {} })));
+        let entries = [at(10, sent(1)), at(20, sent(2)), at(2_010, received)];
+        assert_eq!(answer_time(&entries, &json!(1)), Some(Duration::from_secs(2)));
+        assert_eq!(answer_time(&entries, &json!(2)), None);
+    }
+
+    #[test]
+    fn messages_after_the_last_answered_request_are_ahead() {
+        let sent = |message: Value| entry(Event::Sent { frame: Frame::from_value(&message), step_id: None });
+        let response = |id: i64| entry(Event::Received(Frame::from_value(&json!({ "id": id, "result": {} }))));
+        let request = |id: i64| sent(json!({ "id": id, "method": "ping" }));
+        let notification = || sent(json!({ "method": "notifications/roots/list_changed" }));
+        let mut known = vec![request(1), response(1), request(2), notification(), request(3), request(4)];
+        assert_eq!(messages_ahead(&known[..5], &known), 3);
+        assert_eq!(messages_ahead(&known[..2], &known), 0);
+        known.push(response(2));
+        assert_eq!(messages_ahead(&known[..5], &known), 2);
+        known.push(response(3));
+        assert_eq!(messages_ahead(&known[..5], &known), 0);
+        let all: Vec<_> = (0..100).map(request).collect();
+        assert_eq!(messages_ahead(&all, &all), MAX_MESSAGES_AHEAD);
     }
 }

@@ -30,6 +30,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/slow-answers-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowAnswers, Duration::from_secs(5), limits::SLOW_SERVER)
         }),
+        trial("waiting/slow-turns-lose-no-case", || {
+            slow_answers_lose_no_case(Fault::SlowInTurn, Duration::from_secs(5), limits::SLOW_SERVER)
+        }),
         trial("waiting/slow-calls-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(10), limits::SLOW_SERVER)
         }),

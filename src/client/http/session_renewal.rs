@@ -12,12 +12,9 @@ use tokio::sync::Mutex;
 use super::negotiated::SESSION_HEADER;
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
 use super::response::media_type;
-use crate::limits::http::{MAX_RENEWALS, RENEWAL_TIMEOUT};
+use crate::limits::http::{MAX_RENEWAL_BYTES, MAX_RENEWALS, MAX_SESSION_CHECKS, RENEWAL_TIMEOUT};
 use crate::transcript::{HttpEnd, SetAside, summarize};
 use crate::wire::{Frame, SseDecoder};
-
-/// How much of the result is read, in bytes; nothing in it is used.
-const MAX_RESULT: usize = 1 << 20;
 
 /// The outcome of an attempt to open a new session.
 pub(super) enum Renewal {
@@ -32,7 +29,10 @@ pub(super) enum Renewal {
 pub(super) struct SessionRenewals {
     /// One renewal at a time: requests in flight lose the session together.
     turn: Mutex<()>,
-    count: AtomicUsize,
+    /// How often it was asked whether the session has ended.
+    checks: AtomicUsize,
+    /// How often a session was opened, if only by the first of two messages.
+    openings: AtomicUsize,
 }
 
 impl SessionRenewals {
@@ -42,10 +42,10 @@ impl SessionRenewals {
         if client.negotiated.session().as_deref() != Some(ended) {
             return Renewal::DoneBefore;
         }
-        let count = self.count.fetch_add(1, Ordering::Relaxed);
-        if count >= MAX_RENEWALS || !has_ended(client, count).await {
+        if self.openings.load(Ordering::Relaxed) >= MAX_RENEWALS || !self.has_ended(client).await {
             return Renewal::Failed;
         }
+        let count = self.openings.fetch_add(1, Ordering::Relaxed);
         let Some(mut initialize) = client.negotiated.opening() else { return Renewal::Failed };
         initialize["id"] = json!(format!("session-renewal-{}", count + 1));
         let Some(opened) = post(client, &initialize, false).await.filter(Answer::is_accepted) else {
@@ -59,12 +59,16 @@ impl SessionRenewals {
         client.record.count_renewal();
         Renewal::Done
     }
-}
 
-/// Whether the server knows the session no more: it answers a plain request in it with 404, too.
-async fn has_ended(client: &HttpClient, count: usize) -> bool {
-    let ping = json!({ "jsonrpc": "2.0", "id": format!("session-check-{}", count + 1), "method": "ping" });
-    post(client, &ping, true).await.is_some_and(|answer| answer.status == 404)
+    /// Whether the server knows the session no more: it answers a plain request in it with 404, too.
+    async fn has_ended(&self, client: &HttpClient) -> bool {
+        let count = self.checks.fetch_add(1, Ordering::Relaxed);
+        if count >= MAX_SESSION_CHECKS {
+            return false;
+        }
+        let ping = json!({ "jsonrpc": "2.0", "id": format!("session-check-{}", count + 1), "method": "ping" });
+        post(client, &ping, true).await.is_some_and(|answer| answer.status == 404)
+    }
 }
 
 /// What matters of the response to a request.
@@ -102,7 +106,7 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
         let response = client.send(number, request, false).await.ok()?;
         let status = response.status().as_u16();
         let session = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        end.message = read_message(response, &mut end).await.as_ref().map(summarize);
+        end.message = read_message(client, response, &mut end).await.as_ref().map(summarize);
         let is_error = end.message.as_ref().is_some_and(|message| message.get("error").is_some());
         Some(Answer { status, session, is_error })
     });
@@ -111,8 +115,8 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
     answer
 }
 
-/// The message in a response, which may be a body or an event; a stream is not read any further.
-async fn read_message(mut response: Response, end: &mut HttpEnd) -> Option<Value> {
+/// The message in a response, which may be a body or an event, with secrets masked; a stream is not read any further.
+async fn read_message(client: &HttpClient, mut response: Response, end: &mut HttpEnd) -> Option<Value> {
     let is_stream = media_type(&response) == ACCEPT_STREAM;
     let (mut decoder, mut body) = (SseDecoder::default(), Vec::new());
     let mut message = None;
@@ -124,15 +128,16 @@ async fn read_message(mut response: Response, end: &mut HttpEnd) -> Option<Value
         end.bytes += bytes.len();
         if is_stream {
             decoder.push(&bytes, |event| {
-                let data = event.data.and_then(|data| serde_json::from_slice::<Value>(&data).ok());
+                let data = event.data.map(|data| client.endpoint.masked_bytes(data));
+                let data = data.and_then(|data| serde_json::from_slice::<Value>(&data).ok());
                 message = message.take().or(data.filter(|data| data.get("method").is_none()));
             });
         } else {
             body.extend_from_slice(&bytes);
         }
-        if message.is_some() || end.bytes > MAX_RESULT {
+        if message.is_some() || end.bytes > MAX_RENEWAL_BYTES {
             break;
         }
     }
-    message.or_else(|| Frame::parse(&body).json().cloned())
+    message.or_else(|| Frame::parse(&client.endpoint.masked_bytes(body)).json().cloned())
 }

@@ -14,8 +14,8 @@ use crate::limits::{
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::session::Session;
-use crate::transcript::{Event, input_requests};
-use crate::wire::Id;
+use crate::transcript::{Event, input_requests, messages};
+use crate::wire::{Id, MessageKind};
 
 /// A call that is still in flight when discovery ends.
 #[derive(Debug)]
@@ -186,10 +186,7 @@ async fn take_response(
     began: usize,
     limit: Duration,
 ) -> bool {
-    let ids: Vec<Id> = pending.iter().map(|call| call.id().clone()).collect();
-    let WaitOutcome::Ready((at, response)) = session.wait_for_first_response(began, &ids, limit).await else {
-        return false;
-    };
+    let Some((at, response)) = next_response(session, pending, began, limit).await else { return false };
     session.unanswered = 0;
     let call = pending.remove(at);
     let served = AnsweredRequest { request: call.request.clone(), response };
@@ -210,6 +207,31 @@ async fn take_response(
     };
     tool.first_call = Some((how, call.since.elapsed()));
     true
+}
+
+/// The next response to a call in flight with its position. A server that asks the client something within the limit is at
+/// work, and gets the time again; no more often than there are calls.
+async fn next_response(
+    session: &Session,
+    pending: &[FirstCall],
+    began: usize,
+    limit: Duration,
+) -> Option<(usize, Value)> {
+    let ids: Vec<Id> = pending.iter().map(|call| call.id().clone()).collect();
+    for _ in pending {
+        let before = session.connection.len();
+        match session.wait_for_first_response(began, &ids, limit).await {
+            WaitOutcome::Ready(response) => return Some(response),
+            WaitOutcome::Closed => return None,
+            WaitOutcome::TimedOut => {}
+        }
+        let is_request = |message: &Value| matches!(MessageKind::of(message), MessageKind::Request { .. });
+        let entries = session.connection.entries_from(before);
+        if !entries.iter().filter_map(|entry| entry.received()).flat_map(messages).any(is_request) {
+            return None;
+        }
+    }
+    None
 }
 
 /// Whether a tool rejects the call because the client lacks something: a capability (2026-07-28,

@@ -373,8 +373,10 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 since = Instant::now();
             }
         }
-        // The time follows that of earlier responses: on a busy machine all take longer.
-        let limit = if self.answered_after && !self.silence_is_checked { SETTLE } else { SETTLE_ALONE };
+        // The time follows that of earlier responses: on a busy machine all take longer. A slow server may answer as late as
+        // before, unless it has served what was sent later.
+        let is_past = self.answered_after && !self.silence_is_checked;
+        let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
         let until = Instant::now() + limit.max(SETTLE_LONGEST.min(self.slowest * 4));
         let connection = &mut self.session.connection;
         for (from, id) in self.unsure {
