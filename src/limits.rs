@@ -186,6 +186,9 @@ pub(crate) const MAX_PACKAGE_FILE_BYTES: u64 = 4 << 20;
 /// How much of a script is read for the program that runs it, in bytes.
 pub(crate) const MAX_SCRIPT_HEAD_BYTES: u64 = 256;
 
+/// How much of a line of a server's standard error is quoted, in characters.
+pub(crate) const MAX_QUOTED_LINE_CHARS: usize = 200;
+
 // Discovery: lists, first calls, the search for arguments, and further requests.
 
 /// How many requests in a row go unanswered before a session is given up, and before discovery sends no more of a kind.

@@ -75,7 +75,8 @@ impl Session {
         purpose: String,
         answer_times: Arc<AnswerTimes>,
     ) -> Self {
-        let session_parameters = SessionParameters { client_capabilities: capabilities, opening: None };
+        let session_parameters =
+            SessionParameters { client_capabilities: capabilities, ..SessionParameters::default() };
         Self {
             connection,
             revision,

@@ -35,6 +35,9 @@ pub struct SessionParameters {
     pub client_capabilities: Value,
     /// The result of `initialize` or `server/discover`, once it was received.
     pub opening: Option<Value>,
+    /// Whether the server ended instead of opening the connection, twice, and the second time while the run had no other
+    /// process of it.
+    pub ended_alone: bool,
 }
 
 impl SessionParameters {
@@ -423,6 +426,7 @@ mod tests {
         let session_parameters = SessionParameters {
             client_capabilities: json!({}),
             opening: Some(json!({ "capabilities": capabilities })),
+            ..SessionParameters::default()
         };
         assert!(session_parameters.declares("tools.listChanged"));
         assert!(session_parameters.declares("extensions.com.example/x"));

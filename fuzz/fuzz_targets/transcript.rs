@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
     let at = |at: usize| Duration::from_millis(at as u64);
     let entries: Vec<_> = events.enumerate().map(|(rank, event)| Arc::new(Entry { at: at(rank), event })).collect();
     let opening = entries.iter().find_map(|entry| entry.received()?.get("result").cloned());
-    let session_parameters = SessionParameters { client_capabilities: serde_json::json!({}), opening };
+    let session_parameters = SessionParameters { client_capabilities: serde_json::json!({}), opening, ..SessionParameters::default() };
     let transcript = Transcript { entries, session_parameters };
 
     let connected = [RecordedConnection { label: "main session".to_owned(), transcript: transcript.clone() }];

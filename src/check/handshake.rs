@@ -1,12 +1,14 @@
 //! The checks of the handshake: the version that is agreed on, and what may be sent before it is complete.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::index::{ConnectionIndex, method_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::spec::{Era, Revision, VersionName};
-use crate::transcript::Event;
+use crate::transcript::{Entry, Event};
 use crate::wire::MessageKind;
 
 /// The position of the client's first message of this method.
@@ -113,7 +115,7 @@ pub(super) fn version_fallback_newest(index: &ConnectionIndex<'_>, revision: Rev
 
 /// Checks that the `initialize` with which the client itself opens a connection is answered.
 ///
-/// Only a wait that timed out shows that it is not: a server that exits is judged by other means, or not at all.
+/// A wait that timed out shows that it is not, or an end that is not due to other processes: some servers run only once.
 pub(super) fn initialize_answered(index: &ConnectionIndex<'_>, revision: Revision) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
@@ -132,13 +134,32 @@ pub(super) fn initialize_answered(index: &ConnectionIndex<'_>, revision: Revisio
         Event::TimedOut { waited } => Some((position, waited)),
         _ => None,
     });
-    let Some((timed_out, waited)) = waited else { return checked };
+    let Some((timed_out, waited)) = waited else {
+        if index.record.session_parameters.ended_alone {
+            checked.record(ended_at_opening(entries, exchange.sent));
+        }
+        return checked;
+    };
     // What else the server sends shows that it runs.
     let other = after.clone().find(|(_, entry)| entry.received().is_some()).map(|(position, _)| position);
     let positions: Vec<usize> = [exchange.sent, timed_out].into_iter().chain(other).collect();
     let actual = format!("no response to `initialize` within {waited:.0?}");
     checked.record(Some(Violation::new(actual, "initialize", &positions)));
     checked
+}
+
+/// The end of a connection on which a request was sent, as a violation.
+fn ended_at_opening(entries: &[Arc<Entry>], sent: usize) -> Option<Violation> {
+    let after = || entries.iter().enumerate().skip(sent);
+    let ends = |entry: &Entry| matches!(entry.event, Event::Exited { .. } | Event::Closed | Event::Overflow);
+    let (position, _) = after().find(|(_, entry)| ends(entry))?;
+    let status = after().find_map(|(_, entry)| match &entry.event {
+        Event::Exited { status } => Some(format!("the process ends ({status})")),
+        _ => None,
+    });
+    let what = status.unwrap_or_else(|| "the connection ends".to_owned());
+    let actual = format!("{what} before a response to `initialize`");
+    Some(Violation::new(actual, "initialize", &[sent, position]))
 }
 
 /// Checks that the judged version, which the server has agreed to, is agreed to on every connection that requests it.

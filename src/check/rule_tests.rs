@@ -25,7 +25,8 @@ fn run(rule: Value, capabilities: Value, messages: &[(bool, Value)]) -> (usize, 
     });
     let mut opening = json!({ "protocolVersion": REVISION.as_str() });
     opening["capabilities"] = capabilities;
-    let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
+    let session_parameters =
+        SessionParameters { client_capabilities: json!({}), opening: Some(opening), ..SessionParameters::default() };
     let transcript = Transcript { entries: entries.collect(), session_parameters };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
     let watched = IndexedConnections::new(&connected, REVISION);

@@ -296,8 +296,11 @@ mod tests {
         });
         let lists = json!({"listChanged": true});
         let capabilities = json!({"tools": lists, "prompts": lists, "resources": {"subscribe": true}});
-        let session_parameters =
-            SessionParameters { client_capabilities: json!({}), opening: Some(json!({"capabilities": capabilities})) };
+        let session_parameters = SessionParameters {
+            client_capabilities: json!({}),
+            opening: Some(json!({"capabilities": capabilities})),
+            ..SessionParameters::default()
+        };
         vec![RecordedConnection {
             label: String::new(),
             transcript: Transcript { entries: entries.collect(), session_parameters },

@@ -26,7 +26,8 @@ fn run(check: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -
         Arc::new(Entry { at: Duration::from_secs(at as u64), event })
     });
     let opening = json!({ "protocolVersion": revision.as_str(), "capabilities": {} });
-    let session_parameters = SessionParameters { client_capabilities: json!({}), opening: Some(opening) };
+    let session_parameters =
+        SessionParameters { client_capabilities: json!({}), opening: Some(opening), ..SessionParameters::default() };
     let transcript = Transcript { entries: entries.collect(), session_parameters };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
     let watched = IndexedConnections::new(&connected, revision);

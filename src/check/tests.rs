@@ -62,7 +62,11 @@ fn transcript(messages: &[(Option<usize>, Value)]) -> Transcript {
     let opening = json!({ "protocolVersion": REVISION.as_str(), "capabilities": { "tools": {} } });
     Transcript {
         entries,
-        session_parameters: SessionParameters { client_capabilities: json!({}), opening: Some(opening) },
+        session_parameters: SessionParameters {
+            client_capabilities: json!({}),
+            opening: Some(opening),
+            ..SessionParameters::default()
+        },
     }
 }
 

@@ -72,7 +72,8 @@ pub(super) async fn open(target: &Target, capabilities: Value, purpose: &str) ->
     let mut sessions = Vec::new();
     match (connection, &reason) {
         (Some(connection), OpeningFailure::Other(_) | OpeningFailure::Error(_) | OpeningFailure::Unanswered) => {
-            let session_parameters = SessionParameters { client_capabilities: declared, opening: None };
+            let session_parameters =
+                SessionParameters { client_capabilities: declared, ..SessionParameters::default() };
             sessions.push(ClosedSession {
                 ended: context.close(connection, purpose.to_owned()).await,
                 session_parameters,

@@ -91,7 +91,8 @@ async fn judge(context: &Context) -> Option<Problem> {
     let unsupported_revisions = unsupported_revisions(&context.plan.revisions, &judged);
     let mut targets = JoinSet::new();
     let shared_results = Arc::default();
-    for opening in unanswered {
+    let (ended, silent): (Vec<_>, Vec<_>) = unanswered.into_iter().partition(|opening| opening.has_ended);
+    for opening in silent {
         let (context, under_way) = (context.clone(), context.begin_cases());
         targets.spawn(target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_results)));
     }
@@ -111,6 +112,12 @@ async fn judge(context: &Context) -> Option<Problem> {
     while let Some(finished) = targets.join_next().await {
         problem = problem.or(finished.ok().flatten());
     }
+    // A server that runs only once ends while its other processes run, so it is tried again when there are none.
+    for opening in ended {
+        let (context, under_way) = (context.clone(), context.begin_cases());
+        let other = target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_results)).await;
+        problem = problem.or(other);
+    }
     problem.or(unsupported_revisions)
 }
 
@@ -120,10 +127,10 @@ fn unanswered_openings(context: &Context, probe_result: &mut ProbeResult) -> Vec
         return Vec::new();
     }
     let openings = probe_result.take_unanswered(&context.plan.revisions).into_iter();
-    let with_cases = openings.map(|(revision, connection)| {
+    let with_cases = openings.map(|(revision, connection, has_ended)| {
         let judges = |case: &&Arc<Case>| case.runs_in(revision) && judges_unanswered_openings(case);
         let cases = context.plan.cases.iter().filter(judges).cloned().collect();
-        UnansweredOpening { revision, connection, cases }
+        UnansweredOpening { revision, has_ended, connection, cases }
     });
     with_cases.collect()
 }

@@ -31,6 +31,7 @@ mod problem;
 mod recording;
 mod revision_probe;
 mod shared_results;
+mod start_failure;
 mod stream_recording;
 mod suggested_values;
 mod target;

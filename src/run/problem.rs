@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::start_failure::start_failure;
 use crate::check::{evidence, stderr_of};
 use crate::context::{Context, HostError};
 use crate::event::{Problem, ProblemKind};
@@ -16,6 +17,7 @@ use crate::transcript;
 
 /// Why an HTTP server that the client starts is not available.
 pub(super) async fn host_problem(context: &Context, host_error: HostError) -> Problem {
+    let has_ended = matches!(host_error, HostError::Ended(_));
     let (message, hint) = match host_error {
         HostError::NotStarted(error) => {
             (error.to_string(), "check that the path exists and is executable; a script needs its interpreter named")
@@ -36,13 +38,17 @@ pub(super) async fn host_problem(context: &Context, host_error: HostError) -> Pr
             ("the server ended too often".to_owned(), "run it by hand and see what it prints")
         }
     };
-    Problem {
+    let mut problem = Problem {
         kind: ProblemKind::NotAServer,
         message,
         hint: hint.to_owned(),
         stderr: context.host_output().await,
         evidence: Vec::new(),
+    };
+    if has_ended {
+        add_start_failure(&mut problem, None);
     }
+    problem
 }
 
 /// The problem that revisions selected by name are not supported: a CI gate must not take them for judged.
@@ -62,6 +68,7 @@ pub(super) fn unsupported_revisions(selected: &Revisions, supported: &[Revision]
 /// Why no revision could be judged.
 pub(super) async fn opening_problem(context: &Context, rejected: Vec<(Revision, RejectedOpening)>) -> Problem {
     let (message, hint) = explain(&rejected, context.plan.startup_timeout, context.plan.transport());
+    let has_ended = most_informative(&rejected).is_some_and(|(_, one)| matches!(one.reason, OpeningFailure::Ended));
     // A handshake server answers unknown requests with an error, which proves nothing if handshake revisions were
     // tried as well.
     let only_stateless = rejected.iter().all(|(revision, _)| revision.era() == Era::Stateless);
@@ -97,21 +104,45 @@ pub(super) async fn opening_problem(context: &Context, rejected: Vec<(Revision, 
             .take(8)
             .map(|entry| evidence(entry))
             .collect();
+        if has_ended {
+            let status = ended.entries.iter().find_map(|entry| match &entry.event {
+                transcript::Event::Exited { status } => Some(status.as_str()),
+                _ => None,
+            });
+            add_start_failure(&mut problem, status);
+        }
     }
     problem
 }
 
+/// Adds to the problem that a server ended how it ended, and what its standard error says about the cause.
+fn add_start_failure(problem: &mut Problem, status: Option<&str>) {
+    if let Some(status) = status {
+        problem.message = format!("{} ({status})", problem.message);
+    }
+    if let Some(failure) = start_failure(&problem.stderr) {
+        problem.message = format!("{}: {}", problem.message, failure.line);
+        if let Some(hint) = failure.hint {
+            hint.clone_into(&mut problem.hint);
+        }
+    }
+}
+
 /// Explains why a server could not be opened in any revision: one sentence and a hint.
 fn explain(rejected: &[(Revision, RejectedOpening)], startup: Duration, transport: Transport) -> (String, String) {
-    let handshake = rejected.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
-    let most_informative = handshake.max_by_key(|(_, rejected)| information(rejected)).or(rejected.first());
-    let Some((revision, rejected)) = most_informative else {
+    let Some((revision, rejected)) = most_informative(rejected) else {
         return ("no revision was tried".to_owned(), "select a revision with --revision".to_owned());
     };
     let (message, hint) = describe(*revision, rejected, startup);
     let hint =
         if transport == Transport::Http { over_http(&rejected.reason).map_or(hint, str::to_owned) } else { hint };
     (message, hint)
+}
+
+/// The attempt that says most about the server.
+fn most_informative(rejected: &[(Revision, RejectedOpening)]) -> Option<&(Revision, RejectedOpening)> {
+    let handshake = rejected.iter().filter(|(revision, _)| revision.era() == Era::Handshake);
+    handshake.max_by_key(|(_, rejected)| information(rejected)).or(rejected.first())
 }
 
 /// How much an attempt says about the server, compared with other attempts.

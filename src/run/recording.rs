@@ -264,6 +264,7 @@ fn shown_revisions(
                 SessionParameters {
                     client_capabilities: full_capabilities(revision),
                     opening: Some(json!({ "protocolVersion": revision.as_str() })),
+                    ..SessionParameters::default()
                 },
             )
         }));
@@ -284,7 +285,7 @@ fn stateless_parameters(record: &Transcript) -> Option<(Revision, SessionParamet
         let is_discovery = exchange.request.get("method").is_some_and(|method| method == "server/discover");
         exchange.responses.first().filter(|_| is_discovery)?.1.get("result").cloned()
     });
-    Some((revision, SessionParameters { client_capabilities, opening }))
+    Some((revision, SessionParameters { client_capabilities, opening, ..SessionParameters::default() }))
 }
 
 /// The revision that client and server agree on in a handshake; that of the request if the server did not answer it with
@@ -300,12 +301,18 @@ fn agreed_parameters(record: &Transcript) -> Result<Option<(Revision, SessionPar
         let agreed = opening.as_ref().and_then(|opening| opening.get("protocolVersion")?.as_str());
         if let Some(agreed) = agreed {
             let revision = revision_named(agreed)?;
-            return Ok(Some((revision, SessionParameters { client_capabilities, opening })));
+            return Ok(Some((
+                revision,
+                SessionParameters { client_capabilities, opening, ..SessionParameters::default() },
+            )));
         }
         let version = exchange.request.pointer("/params/protocolVersion").and_then(Value::as_str);
         let version: Option<Revision> = version.and_then(|version| version.parse().ok());
-        requested =
-            requested.or_else(|| version.map(|version| (version, SessionParameters { client_capabilities, opening })));
+        requested = requested.or_else(|| {
+            version.map(|version| {
+                (version, SessionParameters { client_capabilities, opening, ..SessionParameters::default() })
+            })
+        });
     }
     Ok(requested)
 }

@@ -32,11 +32,12 @@ pub(super) struct ProbeResult {
 }
 
 impl ProbeResult {
-    /// Takes the connections on which `initialize` was never answered by a server that is known to run.
+    /// Takes the connections on which `initialize` was never answered by a server that is known to run; with each, whether
+    /// the server ended.
     ///
     /// That is a server that was opened by another handshake, lists the revision, or sends other messages. Without the
     /// first two, one that was opened in the stateless era has no handshake, unless the revision was selected by name.
-    pub(super) fn take_unanswered(&mut self, selected: &Revisions) -> Vec<(Revision, Connection)> {
+    pub(super) fn take_unanswered(&mut self, selected: &Revisions) -> Vec<(Revision, Connection, bool)> {
         let sessions = &self.sessions;
         if *selected == Revisions::Latest && !sessions.is_empty() {
             return Vec::new();
@@ -47,11 +48,15 @@ impl ProbeResult {
         let sends_others = self.rejected.iter().any(|(_, other)| matches!(other.reason, OpeningFailure::Unanswered));
         let may_have_handshake = sends_others && (is_named || sessions.is_empty());
         let is_unanswered = |(revision, rejected): &mut (Revision, RejectedOpening)| {
-            let is_silent = revision.era() == Era::Handshake && rejected.reason.is_silence();
-            is_silent && (may_have_handshake || is_supported(*revision))
+            let is_silent = rejected.reason.is_silence() && (may_have_handshake || is_supported(*revision));
+            revision.era() == Era::Handshake && (is_silent || rejected.reason.is_end() && is_supported(*revision))
         };
         let unanswered = self.rejected.extract_if(.., is_unanswered);
-        unanswered.filter_map(|(revision, rejected)| Some((revision, rejected.connection?))).collect()
+        let with_connection = unanswered.filter_map(|(revision, rejected)| {
+            let has_ended = rejected.reason.is_end();
+            Some((revision, rejected.connection?, has_ended))
+        });
+        with_connection.collect()
     }
 }
 

@@ -88,6 +88,8 @@ async fn fuzz_when_allowed(target: &Target, cases: &[Arc<Case>], discovered: &In
 /// An `initialize` that the server never answered.
 pub(super) struct UnansweredOpening {
     pub(super) revision: Revision,
+    /// Whether the server ended instead of answering.
+    pub(super) has_ended: bool,
     /// The connection on which it was sent.
     pub(super) connection: Connection,
     /// The passive cases that judge it.
@@ -102,14 +104,18 @@ pub(super) async fn judge_unanswered_opening(
     under_way: ActiveRevision,
     shared_results: Arc<SharedResults>,
 ) -> Option<Problem> {
-    let UnansweredOpening { revision, connection, cases } = opening;
+    let UnansweredOpening { revision, connection, cases, .. } = opening;
     let purpose = format!("main session, {revision}");
-    let closed = |ended| {
-        let session_parameters = SessionParameters { client_capabilities: full_capabilities(revision), opening: None };
+    let closed = |ended, ended_alone| {
+        let session_parameters = SessionParameters {
+            client_capabilities: full_capabilities(revision),
+            ended_alone,
+            ..SessionParameters::default()
+        };
         ClosedSession { ended, session_parameters, borrowed: false }
     };
     let permit = context.request_permit().granted().await;
-    let mut sessions = vec![closed(context.close(connection, purpose.clone()).await)];
+    let mut sessions = vec![closed(context.close(connection, purpose.clone()).await, false)];
     let capabilities = full_capabilities(revision);
     let RejectedOpening { reason, connection } =
         match Session::open(&context, revision, capabilities, purpose.clone(), true).await {
@@ -120,17 +126,17 @@ pub(super) async fn judge_unanswered_opening(
             Err(rejected) => rejected,
         };
     if let Some(connection) = connection {
-        sessions.push(closed(context.close(connection, purpose).await));
+        sessions.push(closed(context.close(connection, purpose).await, reason.is_end()));
     }
     drop(permit);
-    if !reason.is_silence() {
-        // It is not known to be silent, so there is nothing to judge.
+    if !reason.is_silence() && !reason.is_end() {
+        // It answers in some way, so there is nothing to judge.
         sessions.clear();
     }
     let target = Target::new(context, revision);
     target.set_inventory(Arc::default());
     note_judged(&target, &sessions);
-    // It was opened twice, so its silence is confirmed.
+    // It was opened twice, so that is confirmed.
     for (case, judged) in judge_passive_cases(&target, &cases, &sessions).await {
         target.report(&case, judged, None);
     }

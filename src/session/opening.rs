@@ -57,6 +57,11 @@ impl OpeningFailure {
         matches!(self, Self::Silent | Self::Idle(_) | Self::Unanswered)
     }
 
+    /// Whether the server ended, or became unreadable, instead of answering.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, Self::Ended | Self::CutOff | Self::Unreadable(_))
+    }
+
     /// The reason, as the end of the sentence "the server ...".
     pub(crate) fn describe(&self) -> String {
         match self {

@@ -217,6 +217,7 @@ impl Official {
                 session_parameters: SessionParameters {
                     client_capabilities: client.clone(),
                     opening: Some(opening.clone()),
+                    ..SessionParameters::default()
                 },
             })
             .collect()
@@ -402,8 +403,11 @@ fn exchange(requests: Vec<Value>, revision: Revision) -> Vec<ServerMessage> {
     let lines = String::from_utf8(output).expect("the server writes UTF-8");
     let messages: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("the server writes JSON")).collect();
-    let session_parameters =
-        SessionParameters { client_capabilities: json!({}), opening: messages[0].get("result").cloned() };
+    let session_parameters = SessionParameters {
+        client_capabilities: json!({}),
+        opening: messages[0].get("result").cloned(),
+        ..SessionParameters::default()
+    };
     let mut found = Vec::new();
     let mut next = 0;
     for message in messages {

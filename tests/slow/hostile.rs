@@ -168,6 +168,20 @@ fn broken_servers() -> Vec<BrokenServer> {
             &["PASS"],
             limits::ALL_CASES,
         ),
+        row(
+            "exits-without-a-variable",
+            shell("echo 'Error: the variable SERVICE_API_KEY is required' >&2; exit 3"),
+            2,
+            &["(exit status: 3): Error: the variable SERVICE_API_KEY is required", "give it with --env NAME=VALUE"],
+            limits::WITHOUT_TIMEOUT,
+        ),
+        row(
+            "exits-without-a-program",
+            shell("exec no-such-program-of-this-machine"),
+            2,
+            &["(exit status: 127)", "a program is missing"],
+            limits::WITHOUT_TIMEOUT,
+        ),
         row("floods", faulty_server("floods"), 1, &["exceeded the output limit", "logging-opt-in"], limits::ALL_CASES),
         row("huge-line", faulty_server("huge-line"), 2, &["exceeded the output limit"], limits::ALL_CASES),
         row(

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::raw::unused_address;
-use crate::support::opening_faults::FAULTS;
+use crate::support::opening_faults::{ENDINGS, FAULTS};
 use crate::support::{PROGRAM, Trial, program, trial};
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::reference::Fault;
@@ -16,7 +16,7 @@ const LINE_FAULTS: [(&str, &str); 2] =
     [("byte-order-mark", "stdio/byte-order-mark"), ("first-line-unterminated", "stdio/line-feed")];
 
 /// Faults with which nothing is served in the revision.
-const UNSERVED: [&str; 2] = ["oldest-initialize-unanswered", "listed-version-rejected"];
+const UNSERVED: [&str; 3] = ["oldest-initialize-unanswered", "oldest-initialize-exits", "listed-version-rejected"];
 
 /// How many cases of the areas that are run pass in the revision of a broken opening, at least.
 const MIN_PASSES: usize = 5;
@@ -29,6 +29,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     for (fault, case, revision) in FAULTS {
         trials.push(trial(format!("opening/stdio/{fault}"), move || is_judged(fault, case, revision, &over_stdio())));
         trials.push(trial(format!("opening/http/{fault}"), move || is_judged(fault, case, revision, &over_http())));
+    }
+    for (fault, case, revision) in ENDINGS {
+        trials.push(trial(format!("opening/stdio/{fault}"), move || is_judged(fault, case, revision, &over_stdio())));
     }
     for (fault, case) in LINE_FAULTS {
         for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {

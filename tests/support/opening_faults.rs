@@ -2,6 +2,10 @@
 
 use mcp_conformance::spec::Revision;
 
+/// Faults that end the process at the opening, each with the case that fails and the revision in which it does.
+pub(crate) const ENDINGS: [(&str, &str, Revision); 1] =
+    [("oldest-initialize-exits", "lifecycle/initialize-answered", Revision::V2024_11_05)];
+
 /// Faults of the opening, each with the case that fails and the newest revision in which it does.
 pub(crate) const FAULTS: [(&str, &str, Revision); 14] = [
     ("initialize-version-missing", "lifecycle/initialize-result", Revision::V2025_11_25),

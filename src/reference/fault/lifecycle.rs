@@ -9,6 +9,7 @@ macro_rules! lifecycle_faults {
             InitializeInstructionsArray, "initialize-instructions-array", HANDSHAKE, "writes the instructions of initialize as an array";
             InitializeUnanswered, "initialize-unanswered", HANDSHAKE, "never answers initialize";
             OldestInitializeUnanswered, "oldest-initialize-unanswered", ONLY_2024_11_05, "never answers initialize with 2024-11-05";
+            OldestInitializeExits, "oldest-initialize-exits", ONLY_2024_11_05, "exits on initialize with 2024-11-05";
             InitializeWithoutServerInfo, "initialize-without-server-info", HANDSHAKE, "omits serverInfo from the initialize result";
             InitializeVersionMissing, "initialize-version-missing", HANDSHAKE, "omits protocolVersion from the initialize result";
             InitializeVersionLatest, "initialize-version-latest", HANDSHAKE, "writes \"latest\" as the protocolVersion of initialize";

@@ -15,16 +15,22 @@ pub(in crate::reference) fn exits(line: &[u8], opened: bool, is_enabled: impl Fn
     {
         return true;
     }
-    let of_message =
-        [Fault::SecondInitializeExits, Fault::RequestBeforeInitializeExits, Fault::CancellationWithoutParamsExits];
+    let of_message = [
+        Fault::SecondInitializeExits,
+        Fault::OldestInitializeExits,
+        Fault::RequestBeforeInitializeExits,
+        Fault::CancellationWithoutParamsExits,
+    ];
     if !of_message.into_iter().any(&is_enabled) {
         return false;
     }
     let Ok(message) = serde_json::from_slice::<Value>(line) else { return false };
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     // A stateless request has params.
+    let version = message.pointer("/params/protocolVersion").and_then(Value::as_str);
     let needs_handshake = method == "tools/list" && message.get("params").is_none();
     is_enabled(Fault::SecondInitializeExits) && opened && method == "initialize"
+        || is_enabled(Fault::OldestInitializeExits) && method == "initialize" && version == Some("2024-11-05")
         || is_enabled(Fault::RequestBeforeInitializeExits) && !opened && needs_handshake
         || is_enabled(Fault::CancellationWithoutParamsExits)
             && method == "notifications/cancelled"

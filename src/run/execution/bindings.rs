@@ -266,6 +266,7 @@ mod tests {
         let session_parameters = |versions: Value| SessionParameters {
             client_capabilities: json!({}),
             opening: Some(json!({"supportedVersions": versions})),
+            ..SessionParameters::default()
         };
         let listed = session_parameters(json!(["2026-07-28", "2024-11-05", "2025-06-18", "2099-01-01"]));
         assert_eq!(listed_version(&listed), Some("2025-06-18"));

@@ -78,12 +78,14 @@ pub(super) enum SavedEvent {
     Overflow,
     /// The client shut the server down.
     Shutdown { step: String, duration_ms: f64 },
-    /// The run judged the connection in a revision; `opening` is the result that opened it.
+    /// The run judged the connection in a revision; `opening` is the result that opened it, unless it `ended_alone`.
     Judged {
         revision: String,
         client_capabilities: Value,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opening: Option<Value>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ended_alone: bool,
     },
 }
 

@@ -217,8 +217,8 @@ impl ConnectionReader {
                 self.label = purpose;
                 return Ok(());
             }
-            SavedEvent::Judged { revision, client_capabilities, opening } => {
-                let parameters = SessionParameters { client_capabilities, opening };
+            SavedEvent::Judged { revision, client_capabilities, opening, ended_alone } => {
+                let parameters = SessionParameters { client_capabilities, opening, ended_alone };
                 self.judged.push(SavedJudgement { position: line, revision, parameters });
                 return Ok(());
             }

@@ -27,6 +27,7 @@ pub(crate) fn judged_line(connection: &str, revision: &str, parameters: &Session
         revision: revision.to_owned(),
         client_capabilities: masked(&**mask, &parameters.client_capabilities),
         opening: parameters.opening.as_ref().map(|opening| masked(&**mask, opening)),
+        ended_alone: parameters.ended_alone,
     };
     event_line(connection, event)
 }
