@@ -39,7 +39,7 @@ const USER_CASE: &str = r#"{
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for server in broken_servers() {
+    for server in ending_servers().into_iter().chain(broken_servers()) {
         trials.push(trial(format!("hostile/server/{}", server.name), move || server.check()));
     }
     for (name, server, limit) in unjudgeable_servers() {
@@ -102,6 +102,34 @@ impl BrokenServer {
     }
 }
 
+/// Programs that end before they answer anything.
+fn ending_servers() -> Vec<BrokenServer> {
+    let row = |name, server, code, expected, limit| BrokenServer { name, server, code, expected, limit };
+    vec![
+        row(
+            "exits-at-once",
+            shell("echo 'no config' >&2; exit 3"),
+            2,
+            &["the server exited before", "no config"],
+            limits::WITHOUT_TIMEOUT,
+        ),
+        row(
+            "exits-without-a-variable",
+            shell("echo 'Error: the variable SERVICE_API_KEY is required' >&2; exit 3"),
+            2,
+            &["(exit status: 3): Error: the variable SERVICE_API_KEY is required", "give it with --env NAME=VALUE"],
+            limits::WITHOUT_TIMEOUT,
+        ),
+        row(
+            "exits-without-a-program",
+            shell("exec no-such-program-of-this-machine"),
+            2,
+            &["(exit status: 127)", "a program is missing"],
+            limits::WITHOUT_TIMEOUT,
+        ),
+    ]
+}
+
 fn broken_servers() -> Vec<BrokenServer> {
     let row = |name, server, code, expected, limit| BrokenServer { name, server, code, expected, limit };
     vec![
@@ -120,13 +148,6 @@ fn broken_servers() -> Vec<BrokenServer> {
             limits::WITHOUT_TIMEOUT,
         ),
         row("a-folder", command(&["/"]), 2, &["`/` is a directory"], limits::WITHOUT_TIMEOUT),
-        row(
-            "exits-at-once",
-            shell("echo 'no config' >&2; exit 3"),
-            2,
-            &["the server exited before", "no config"],
-            limits::WITHOUT_TIMEOUT,
-        ),
         row(
             "banner",
             shell("echo 'Server ready'; cat >/dev/null"),
@@ -167,20 +188,6 @@ fn broken_servers() -> Vec<BrokenServer> {
             0,
             &["PASS"],
             limits::ALL_CASES,
-        ),
-        row(
-            "exits-without-a-variable",
-            shell("echo 'Error: the variable SERVICE_API_KEY is required' >&2; exit 3"),
-            2,
-            &["(exit status: 3): Error: the variable SERVICE_API_KEY is required", "give it with --env NAME=VALUE"],
-            limits::WITHOUT_TIMEOUT,
-        ),
-        row(
-            "exits-without-a-program",
-            shell("exec no-such-program-of-this-machine"),
-            2,
-            &["(exit status: 127)", "a program is missing"],
-            limits::WITHOUT_TIMEOUT,
         ),
         row("floods", faulty_server("floods"), 1, &["exceeded the output limit", "logging-opt-in"], limits::ALL_CASES),
         row("huge-line", faulty_server("huge-line"), 2, &["exceeded the output limit"], limits::ALL_CASES),
