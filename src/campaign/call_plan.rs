@@ -265,13 +265,8 @@ impl CallPlan {
         self.builder.build_all(&sources)
     }
 
-    /// The builder of this tool's calls.
-    pub(super) fn builder(&self) -> &Arc<CallBuilder> {
-        &self.builder
-    }
-
     /// The sources of the next calls of the long phase.
-    pub(super) fn sources(&mut self, limit: u64) -> Vec<CallSource> {
+    fn sources(&mut self, limit: u64) -> Vec<CallSource> {
         let mut sources = Vec::new();
         let mut left = limit;
         while left > 0 {

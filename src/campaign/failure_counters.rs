@@ -74,11 +74,6 @@ impl FailureCounters {
         }
     }
 
-    /// Records a response that is known to be valid.
-    pub(super) fn record_valid_response(&mut self) {
-        self.malformed_in_a_row = 0;
-    }
-
     /// Whether an unanswered call gets the full timeout; otherwise it is recorded as one that did not.
     pub(super) fn grant_full_timeout(&mut self) -> bool {
         let is_granted = self.full_timeouts < MAX_FULL_TIMEOUTS;

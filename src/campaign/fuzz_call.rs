@@ -1,11 +1,9 @@
 //! Calls as they are sent, the values they reuse from earlier results, and the results of bursts of calls.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use super::response_cache::KnownResponse;
 use super::value_pool::Origin;
 use crate::check::fuzz::{Arguments, Call, FuzzExchange};
 
@@ -75,23 +73,11 @@ pub(super) enum BurstEnd {
     Flooded,
 }
 
-/// A response that the cache recognized.
-#[derive(Debug)]
-pub(super) struct RecognizedResponse {
-    /// The index of the call.
-    pub(super) index: usize,
-    pub(super) response: Arc<KnownResponse>,
-    /// The latency, if nothing else was in flight.
-    pub(super) alone: Option<Duration>,
-}
-
 /// The results of a burst of calls.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
     /// Answered calls, by index.
     pub(super) done: Vec<(usize, FuzzExchange)>,
-    /// Calls whose responses were recognized.
-    pub(super) recognized: Vec<RecognizedResponse>,
     /// Calls that were sent and not answered.
     pub(super) open: Vec<(usize, FuzzExchange)>,
     /// The index of the first call that was not sent.

@@ -62,7 +62,7 @@ async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_fl
         fuzz_calls.iter().cycle().take(fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE).cloned().collect();
     let mut samples: Vec<ResourceSample> = caller.process.process_id().and_then(sample).into_iter().collect();
     for _ in 0..GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE {
-        let burst = caller.process.burst(&many, in_flight, caller.timeouts.full(), None).await?;
+        let burst = caller.process.burst(&many, in_flight, caller.timeouts.full()).await?;
         samples.extend(caller.process.process_id().and_then(sample));
         let is_spent = began.elapsed() > MAX_BLOCKS_TIME * 3;
         if burst.end.is_some()

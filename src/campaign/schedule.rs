@@ -9,11 +9,9 @@ use super::call_plan::Share;
 
 /// The number of calls per round.
 const CALLS_PER_ROUND: u64 = 32;
-/// The maximum number of calls per round: four times the maximum number of calls in flight, so that rounds rarely run
+/// The maximum number of calls per round: four times the largest number of calls in flight, so that rounds rarely run
 /// dry.
 const MAX_CALLS_PER_ROUND: u64 = 1_024;
-/// The round size from which building the next round in advance pays off.
-const LONG_ROUND: u64 = 256;
 
 /// A kind of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,12 +143,6 @@ impl Schedule {
         self.check_is_due = *checked;
     }
 
-    /// The size of the round after the current one, if it should be built in advance.
-    pub(super) fn round_ahead(&self) -> Option<u64> {
-        let Some(Stage::Rounds { phase: Phase::Mixed, budget, .. }) = self.stages.front() else { return None };
-        (self.round >= LONG_ROUND && *budget > 0).then(|| self.round.min(*budget))
-    }
-
     /// The number of calls that were not made.
     pub(super) fn left(&self) -> u64 {
         self.reserved + self.unused
@@ -263,22 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_phase_has_long_rounds_that_are_built_in_advance() {
+    fn a_long_phase_has_long_rounds() {
         let mut schedule = Schedule::alone(share(0, 0, 0, 4_000), false);
         assert_eq!((schedule.next(true), schedule.next(true)), (Step::PlainCall, Step::Settled));
         assert_eq!(schedule.next(true), Step::Round(Phase::Mixed, 500));
         schedule.record_round(500);
-        assert_eq!(schedule.round_ahead(), Some(500));
         assert_eq!((schedule.next(true), schedule.next(true)), (Step::PlainCall, Step::Round(Phase::Mixed, 500)));
         // A round may come out shorter.
         schedule.record_round(499);
         let mut rounds = steps(&mut schedule).into_iter().filter(|step| matches!(step, Step::Round(..)));
         assert_eq!(rounds.next_back(), Some(Step::Round(Phase::Mixed, 1)));
-        assert_eq!(schedule.round_ahead(), None);
-        let mut short = Schedule::alone(share(0, 0, 0, 2_000), false);
-        while !matches!(short.next(true), Step::Round(..)) {}
-        short.record_round(250);
-        assert_eq!(short.round_ahead(), None, "its rounds have 250 calls");
         let mut longest = Schedule::with_shared_values(1_000_000);
         assert_eq!(longest.next(true), Step::Round(Phase::Stateful, 32));
         longest.record_round(0);

@@ -71,8 +71,6 @@ pub(super) struct ServerProcess {
     /// The last calls to this process, oldest first.
     history: VecDeque<(i64, FuzzCall, usize)>,
     history_bytes: usize,
-    /// Calls that left the history, to be dropped by the thread that built them.
-    discarded: Vec<FuzzCall>,
     /// Second responses, with the calls they belong to.
     duplicates: Vec<(FuzzCall, FuzzExchange)>,
     /// Lines between two bursts that are not messages.
@@ -118,7 +116,6 @@ impl ServerProcess {
             answered_requests: 0,
             history: VecDeque::new(),
             history_bytes: 0,
-            discarded: Vec::new(),
             duplicates: Vec::new(),
             noise: Vec::new(),
             usual_answer_bytes: 0,
@@ -212,11 +209,6 @@ impl ServerProcess {
         }
         self.history.clear();
         self.history_bytes = 0;
-    }
-
-    /// Takes the calls that left the history.
-    pub(super) fn take_discarded(&mut self) -> Vec<FuzzCall> {
-        std::mem::take(&mut self.discarded)
     }
 
     /// Takes the second responses.
@@ -421,7 +413,7 @@ impl ServerProcess {
 
     /// Makes one call and waits for its outcome; an error if the deadline passes meanwhile.
     pub(super) async fn call(&mut self, fuzz_call: &FuzzCall, limit: Duration) -> Result<FuzzExchange, String> {
-        let mut burst = self.burst(std::slice::from_ref(fuzz_call), 1, limit, None).await?;
+        let mut burst = self.burst(std::slice::from_ref(fuzz_call), 1, limit).await?;
         let done = burst.done.pop().or_else(|| burst.open.pop());
         done.map(|(_, exchange)| exchange).ok_or_else(|| TIME_LIMIT_REACHED.to_owned())
     }

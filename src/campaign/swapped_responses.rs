@@ -177,7 +177,7 @@ async fn call_concurrently(
     picked: &[KnownResult],
 ) -> Result<Option<(FuzzExchange, usize, usize)>, String> {
     let fuzz_calls: Vec<FuzzCall> = picked.iter().map(|(fuzz_call, _)| fuzz_call.clone()).collect();
-    let burst = caller.process.burst(&fuzz_calls, fuzz_calls.len(), caller.timeouts.full(), None).await?;
+    let burst = caller.process.burst(&fuzz_calls, fuzz_calls.len(), caller.timeouts.full()).await?;
     if burst.end.is_some() {
         return Ok(None);
     }

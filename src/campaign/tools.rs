@@ -64,11 +64,6 @@ impl FuzzTools {
         &self.selected[tool]
     }
 
-    /// What the responses of a tool are judged by.
-    pub(super) fn fuzzed(&self, tool: usize) -> &FuzzedTool {
-        &self.fuzzed[tool]
-    }
-
     pub(super) fn name(&self, tool: usize) -> &str {
         &self.fuzzed[tool].name
     }

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 use super::call_plan::CallPlan;
 use super::caller::Caller;
 use super::canaries::{Canaries, CanaryScope};
-use super::concurrency::Concurrency;
 use super::environment::Environment;
 use super::failure::{Failure, Failures};
 use super::failure_test::Suspicion;
@@ -22,11 +21,9 @@ use super::fuzz_call::FuzzCall;
 use super::growth::{CALLS_PER_BLOCK, confirmed_growth, growth_failure};
 use super::limits::{Decision, Limits, Situation, TimeNeed};
 use super::list_change::ListsBefore;
-use super::prefetch::Prefetcher;
 use super::repeated_calls::RepeatedCalls;
 use super::replay::{FixedFailure, Replay};
 use super::resource_monitor::{ResourceMonitor, ResourceSuspicion};
-use super::response_cache::ResponseCache;
 use super::schedule::{Phase, Schedule, Step};
 use super::settings::CampaignSettings;
 use super::shared_failures::SharedFailures;
@@ -42,6 +39,13 @@ use crate::check::fuzz::{Call, is_misplaced_keyword, misplaced_keywords, unsatis
 /// The number of calls per tool from which there are checks that need several calls.
 const MIN_CALLS_FOR_REPETITION: u64 = 32;
 
+/// The number of calls in flight, unless it is set. More make no published server answer faster, and each one in flight
+/// when a server ends is a suspect.
+const CALLS_IN_FLIGHT: usize = 4;
+
+/// The number of calls of a slow tool in flight: a call that takes a second mostly waits.
+const CALLS_OF_SLOW_TOOL_IN_FLIGHT: usize = 16;
+
 /// One worker.
 pub(super) struct Worker<'a> {
     environment: &'a Arc<dyn Environment>,
@@ -51,9 +55,6 @@ pub(super) struct Worker<'a> {
     failures: Failures,
     canaries: Canaries,
     repeated_calls: RepeatedCalls,
-    concurrency: Concurrency,
-    /// Cached responses of the current tool.
-    response_cache: Option<ResponseCache<'a>>,
     /// How many calls were made to shrink or confirm failures.
     shrinking_calls: u64,
 }
@@ -91,8 +92,6 @@ impl<'a> Worker<'a> {
             failures: Failures::new(shared_failures),
             canaries: Canaries::default(),
             repeated_calls: RepeatedCalls::default(),
-            concurrency: Concurrency::new(settings.plan.in_flight),
-            response_cache: None,
             shrinking_calls: 0,
         }
     }
@@ -275,9 +274,10 @@ impl<'a> Worker<'a> {
 
     /// How many calls of a tool are in flight in a phase.
     fn in_flight(&self, phase: Phase, tool: usize) -> usize {
+        let fixed = self.settings.plan.in_flight;
         match phase {
-            _ if self.caller.tools().get(tool).is_slow() => self.concurrency.for_slow_tool(),
-            Phase::Mixed => self.concurrency.current(),
+            _ if self.caller.tools().get(tool).is_slow() => fixed.unwrap_or(CALLS_OF_SLOW_TOOL_IN_FLIGHT),
+            Phase::Mixed => fixed.unwrap_or(CALLS_IN_FLIGHT),
             Phase::Mutants | Phase::Coverage | Phase::Malformed | Phase::Stateful => 1,
         }
     }
@@ -333,7 +333,6 @@ impl<'a> Worker<'a> {
         run: &mut ToolRun,
         monitor: &mut ResourceMonitor,
     ) -> Result<u64, String> {
-        let mut prefetcher = Prefetcher::default();
         loop {
             let continues = self.continues();
             match schedule.next(continues) {
@@ -341,11 +340,8 @@ impl<'a> Worker<'a> {
                 Step::PlainCall => self.check_canaries(CanaryScope::OwnTool, run).await?,
                 Step::Settled => monitor.settle(self.caller.process.process_id()),
                 Step::Round(phase, limit) => {
-                    let round = self.build_round(phase, limit, &mut prefetcher, run).await?;
+                    let round = self.build_round(phase, limit, run).await?;
                     schedule.record_round(round.len() as u64);
-                    if let Some(limit) = schedule.round_ahead() {
-                        prefetcher.request(&mut run.call_plan, limit, self.caller.process.take_discarded());
-                    }
                     self.make_round(phase, round, run, monitor).await?;
                 }
             }
@@ -353,13 +349,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Builds at most `limit` calls of a phase.
-    async fn build_round(
-        &mut self,
-        phase: Phase,
-        limit: u64,
-        prefetcher: &mut Prefetcher,
-        run: &mut ToolRun,
-    ) -> Result<Vec<FuzzCall>, String> {
+    async fn build_round(&mut self, phase: Phase, limit: u64, run: &mut ToolRun) -> Result<Vec<FuzzCall>, String> {
         let tool = run.tool();
         let fuzz_calls =
             |calls: Vec<Arc<Call>>| calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect::<Vec<_>>();
@@ -367,7 +357,7 @@ impl<'a> Worker<'a> {
             Phase::Mutants => fuzz_calls(run.call_plan.mutants.next(limit)),
             Phase::Coverage => fuzz_calls(run.call_plan.coverage(limit)),
             Phase::Malformed => fuzz_calls(run.call_plan.malformed(limit)),
-            Phase::Mixed => fuzz_calls(prefetcher.next(&mut run.call_plan, limit).await),
+            Phase::Mixed => fuzz_calls(run.call_plan.mixed(limit)),
             Phase::Stateful => {
                 let round = run.call_plan.stateful(limit, &run.pool);
                 self.caller.with_current_values(round).await?
@@ -427,7 +417,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         }
         let (made, began) = (self.caller.process.calls(), Instant::now());
-        let in_flight = self.concurrency.current();
+        let in_flight = self.settings.plan.in_flight.unwrap_or(CALLS_IN_FLIGHT);
         for violation in confirmed_growth(&mut self.caller, suspicion, &fuzz_calls, in_flight).await? {
             if !self.failures.is_known(tool, &violation) {
                 let found = growth_failure(&mut self.caller, self.settings, tool, violation, &fuzz_calls).await?;

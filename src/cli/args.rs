@@ -284,7 +284,7 @@ pub(super) struct FuzzArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = seed_value)]
     pub(super) seed_value: Vec<(String, Value)>,
 
-    /// Maximum number of concurrent calls [default: adapted to the server].
+    /// Maximum number of concurrent calls [default: 4, and 16 of a slow tool].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) in_flight: Option<u16>,
 

@@ -22,7 +22,7 @@ use super::wait_budget::WaitBudget;
 use crate::limits::{EXIT_STATUS_TIMEOUT, LAST_STDERR_DELAY, LINE_FEED_TIMEOUT};
 use crate::text::last_bytes;
 use crate::transcript::{Entry, Event};
-use crate::wire::{Frame, Line, Splitter};
+use crate::wire::{Frame, Splitter};
 
 /// How much of standard error is kept, in bytes: its end explains why a server exited.
 const MAX_STDERR_BYTES: usize = 16 << 10;
@@ -139,30 +139,9 @@ impl UnrecordedConnection {
 
     /// The next line of the server; queued lines are sent meanwhile.
     pub(crate) async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
-        loop {
-            match self.next_unless(limit, |_| false).await {
-                WaitOutcome::Ready(Some(frame)) => return WaitOutcome::Ready(frame),
-                WaitOutcome::Ready(None) => {}
-                WaitOutcome::TimedOut => return WaitOutcome::TimedOut,
-                WaitOutcome::Closed => return WaitOutcome::Closed,
-            }
-        }
-    }
-
-    /// The next line of the server that `take` does not consume; `take` sees each line before it is parsed. `None` if
-    /// it consumed every line of one read. Over HTTP `take` is not called.
-    pub(crate) async fn next_unless(
-        &mut self,
-        limit: Duration,
-        take: impl FnMut(&[u8]) -> bool + Send,
-    ) -> WaitOutcome<Option<Frame>> {
         match &mut self.0 {
-            Peer::Streams(streams) => streams.next(limit, take).await,
-            Peer::Http(http) => match http.next(limit).await {
-                WaitOutcome::Ready(frame) => WaitOutcome::Ready(Some(frame)),
-                WaitOutcome::TimedOut => WaitOutcome::TimedOut,
-                WaitOutcome::Closed => WaitOutcome::Closed,
-            },
+            Peer::Streams(streams) => streams.next(limit).await,
+            Peer::Http(http) => http.next(limit).await,
         }
     }
 
@@ -264,39 +243,28 @@ impl Streams {
         self.outgoing.push(b'\n');
     }
 
-    /// The next line of the server that `take` does not consume; queued lines are written meanwhile.
-    async fn next(
-        &mut self,
-        limit: Duration,
-        mut take: impl FnMut(&[u8]) -> bool + Send,
-    ) -> WaitOutcome<Option<Frame>> {
+    /// The next line of the server; queued lines are written meanwhile.
+    async fn next(&mut self, limit: Duration) -> WaitOutcome<Frame> {
         let mut budget = WaitBudget::new(limit);
         loop {
-            let mut consumed = false;
-            while !self.unread.is_empty() {
+            if !self.unread.is_empty() {
                 let bytes = &self.buffer[self.unread.clone()];
-                let Some((line, used)) = self.splitter.pull(bytes) else {
-                    self.unread = 0..0;
-                    self.closed |= self.splitter.pending() > MAX_UNFINISHED_LINE_BYTES;
-                    if self.closed {
-                        self.last = self.splitter.finish();
+                if let Some((line, used)) = self.splitter.pull(bytes) {
+                    self.unread.start += used;
+                    let frame = line.parse();
+                    if let Some(observer) = &self.observer {
+                        observer(&Entry { at: self.opened_at.elapsed(), event: Event::Received(frame.clone()) });
                     }
-                    break;
-                };
-                self.unread.start += used;
-                if let Some(observer) = &self.observer {
-                    observer(&Entry { at: self.opened_at.elapsed(), event: Event::Received(line.parse()) });
+                    return WaitOutcome::Ready(frame);
                 }
-                match line {
-                    Line::Whole(line) if take(line) => consumed = true,
-                    line => return WaitOutcome::Ready(Some(line.parse())),
+                self.unread = 0..0;
+                self.closed |= self.splitter.pending() > MAX_UNFINISHED_LINE_BYTES;
+                if self.closed {
+                    self.last = self.splitter.finish();
                 }
-            }
-            if consumed {
-                return WaitOutcome::Ready(None);
             }
             if let Some(frame) = self.last.take() {
-                return WaitOutcome::Ready(Some(frame));
+                return WaitOutcome::Ready(frame);
             }
             if self.closed {
                 return WaitOutcome::Closed;

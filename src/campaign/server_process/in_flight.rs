@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::super::fuzz_call::{Burst, BurstEnd, FuzzCall, RecognizedResponse};
-use super::super::response_cache::ResponseCache;
+use super::super::fuzz_call::{Burst, BurstEnd, FuzzCall};
 use super::super::slow_process::SlowProcess;
 use super::pending_call::PendingCall;
 use super::{
@@ -52,38 +51,17 @@ impl<'s> InFlight<'s> {
             _ => self.pending.binary_search_by_key(&id, PendingCall::answered_id).ok(),
         }
     }
-
-    /// Handles a line if it is a cached response that needs no further judgement; returns whether it did.
-    fn recognize(&mut self, response_cache: &mut ResponseCache<'_>, line: &[u8]) -> bool {
-        if !self.noise.is_empty() || self.unmatched.is_some() {
-            return false;
-        }
-        let Some((index, id)) = response_cache.find(line) else { return false };
-        let Some(at) = self.position(id).filter(|at| self.pending[*at].fence.is_none()) else { return false };
-        let Some(known_response) = response_cache.lookup(index, &self.fuzz_calls[self.pending[at].index].call) else {
-            return false;
-        };
-        let Some(pending_call) = self.pending.remove(at) else { return false };
-        let alone = pending_call.alone.then(|| pending_call.since.elapsed());
-        self.burst.recognized.push(RecognizedResponse {
-            index: pending_call.index,
-            response: Arc::clone(known_response),
-            alone,
-        });
-        true
-    }
 }
 
 impl ServerProcess {
     /// Sends calls, keeping at most `max_in_flight` of them in flight, until all are answered or none is within the
-    /// limit. Responses in the cache are reported as recognized. At the deadline, calls in flight are dropped, since
+    /// limit. At the deadline, calls in flight are dropped, since
     /// they are neither answered nor unanswered.
     pub(in super::super) async fn burst(
         &mut self,
         fuzz_calls: &[FuzzCall],
         max_in_flight: usize,
         limit: Duration,
-        mut response_cache: Option<&mut ResponseCache<'_>>,
     ) -> Result<Burst, String> {
         self.slow_process = None;
         if self.is_out_of_time() {
@@ -107,23 +85,12 @@ impl ServerProcess {
             let began = Instant::now();
             let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
             let grace = if self.wrong_ids < WRONG_IDS_BEFORE_SHORT_WAIT { WRONG_ID_WAIT } else { SHORT_WRONG_ID_WAIT };
-            let known = state.burst.recognized.len();
             let wait = if state.unmatched.is_some() { grace.min(limited) } else { limited };
-            let recognize = |line: &[u8]| {
-                response_cache.as_mut().is_some_and(|response_cache| state.recognize(response_cache, line))
-            };
-            let waited = pipe.next_unless(wait, recognize).await;
+            let waited = pipe.next(wait).await;
             left = left.saturating_sub(began.elapsed());
             let is_out_of_time = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if state.burst.recognized.len() > known {
-                (left, unrelated) = (limit, 0);
-            }
             match waited {
-                WaitOutcome::Ready(None) => {}
-                WaitOutcome::Ready(Some(frame)) => {
-                    if let (Some(response_cache), Ok(message)) = (response_cache.as_mut(), &frame.value) {
-                        response_cache.learn(&frame.raw(), message);
-                    }
+                WaitOutcome::Ready(frame) => {
                     if self.take_sized_frame(frame, &mut state) {
                         self.wrong_ids = if state.unmatched.is_some() { 0 } else { self.wrong_ids };
                         (left, unrelated, state.unmatched) = (limit, 0, None);
@@ -228,8 +195,6 @@ impl ServerProcess {
             if self.history.is_empty() {
                 // This call alone exceeds the limit, but it is still the last one.
                 self.last_of_previous = Some((id, fuzz_call));
-            } else if self.discarded.len() < MAX_HISTORY {
-                self.discarded.push(fuzz_call);
             }
         }
         PendingCall { index, id, fence, since, alone }

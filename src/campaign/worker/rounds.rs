@@ -8,8 +8,7 @@ use tokio::time::Instant;
 
 use super::super::failure::Failure;
 use super::super::failure_test::{FailureTest, Suspicion};
-use super::super::fuzz_call::{BurstEnd, FuzzCall, RecognizedResponse};
-use super::super::response_cache::ResponseCache;
+use super::super::fuzz_call::{BurstEnd, FuzzCall};
 use super::super::tool_run::ToolRun;
 use super::Worker;
 use crate::case::Oracle;
@@ -20,24 +19,18 @@ use crate::event::CallOutcome;
 type OpenCall = (usize, FuzzExchange);
 
 /// The answered calls of a burst, in the order in which they were made.
-struct AnsweredCalls {
-    done: Vec<(usize, FuzzExchange)>,
-    recognized: Vec<RecognizedResponse>,
-}
+struct AnsweredCalls(Vec<(usize, FuzzExchange)>);
 
 impl AnsweredCalls {
-    fn of(mut done: Vec<(usize, FuzzExchange)>, mut recognized: Vec<RecognizedResponse>) -> Self {
+    fn of(mut done: Vec<(usize, FuzzExchange)>) -> Self {
         done.sort_by_key(|(index, _)| *index);
-        recognized.sort_by_key(|known| known.index);
-        Self { done, recognized }
+        Self(done)
     }
 
     /// Removes and returns those made before the call with an index.
     fn take_before(&mut self, index: usize) -> Self {
-        let later = |at: usize| at >= index;
-        let done = self.done.partition_point(|(at, _)| !later(*at));
-        let recognized = self.recognized.partition_point(|known| !later(known.index));
-        let rest = Self { done: self.done.split_off(done), recognized: self.recognized.split_off(recognized) };
+        let before = self.0.partition_point(|(at, _)| *at < index);
+        let rest = Self(self.0.split_off(before));
         std::mem::replace(self, rest)
     }
 }
@@ -50,14 +43,10 @@ impl Worker<'_> {
         in_flight: usize,
         run: &mut ToolRun,
     ) -> Result<(), String> {
-        let (began, shrinking) = (Instant::now(), self.limits.shrinking_time());
+        let began = Instant::now();
         let mut at = 0;
         while at < fuzz_calls.len() && self.continues() {
             at += self.run_burst(&fuzz_calls[at..], in_flight, run).await?;
-        }
-        // Rounds that are sequential for another reason, or contain a failure, do not show the throughput.
-        if in_flight == self.concurrency.current() && self.limits.shrinking_time() == shrinking {
-            self.concurrency.record_round(fuzz_calls.len(), began.elapsed());
         }
         if self.environment.is_judging_cases() {
             // Calls are slower while cases run.
@@ -75,23 +64,16 @@ impl Worker<'_> {
         run: &mut ToolRun,
     ) -> Result<usize, String> {
         let soon = self.caller.timeouts.first();
-        let fuzzed_tool = self.caller.tools().fuzzed(run.tool());
-        let is_cached = |cache: &ResponseCache<'_>| std::ptr::eq(cache.fuzzed_tool(), fuzzed_tool);
-        if !self.response_cache.as_ref().is_some_and(is_cached) {
-            self.response_cache = Some(ResponseCache::of(fuzzed_tool));
-        }
-        // Comparing two responses needs both of them.
-        let response_cache = self.response_cache.as_mut().filter(|_| !run.call_plan.doubled);
         let process = &mut self.caller.process;
         process.set_sending_deadline(Some(self.limits.tool_deadline(Instant::now())));
-        let burst = process.burst(fuzz_calls, in_flight, soon, response_cache).await;
+        let burst = process.burst(fuzz_calls, in_flight, soon).await;
         process.set_sending_deadline(None);
         let burst = burst?;
-        let mut answered = AnsweredCalls::of(burst.done, burst.recognized);
+        let mut answered = AnsweredCalls::of(burst.done);
         let first_open = burst.open.first().map_or(usize::MAX, |(index, _)| *index);
         // Shrinking replaces the process, so the history for further failures is saved first.
         let record = burst.end.is_some().then(|| self.caller.process.record());
-        self.judge_answered(fuzz_calls, answered.take_before(first_open), record.as_deref(), run).await?;
+        self.judge_answered(answered.take_before(first_open), record.as_deref(), run).await?;
         let duplicates = self.caller.process.take_duplicates();
         if !duplicates.is_empty() {
             let history = self.caller.process.record();
@@ -102,7 +84,7 @@ impl Worker<'_> {
         }
         if let (Some(end), Some(record)) = (burst.end, record) {
             self.find_culprit(fuzz_calls, &mut answered, burst.open, &end, &record, run).await?;
-            self.judge_answered(fuzz_calls, answered, Some(&record), run).await?;
+            self.judge_answered(answered, Some(&record), run).await?;
         }
         Ok(burst.unsent)
     }
@@ -111,13 +93,12 @@ impl Worker<'_> {
     /// it is known already.
     async fn judge_answered(
         &mut self,
-        fuzz_calls: &[FuzzCall],
         answered: AnsweredCalls,
         record: Option<&[(i64, FuzzCall)]>,
         run: &mut ToolRun,
     ) -> Result<(), String> {
         let began = Instant::now();
-        let (done, violations) = self.count_and_judge_all(fuzz_calls, answered, run);
+        let (done, violations) = self.count_and_judge_all(answered, run);
         self.environment.add_judging_time(began.elapsed());
         if violations.iter().any(|found| !found.is_empty()) {
             let record = record.map_or_else(|| self.caller.process.record(), <[_]>::to_vec);
@@ -134,21 +115,12 @@ impl Worker<'_> {
     /// Counts and judges answered calls in order; returns their exchanges with the violations in each.
     fn count_and_judge_all(
         &mut self,
-        fuzz_calls: &[FuzzCall],
         answered: AnsweredCalls,
         run: &mut ToolRun,
     ) -> (Vec<FuzzExchange>, Vec<Vec<OracleViolation>>) {
-        let AnsweredCalls { done, recognized } = answered;
-        let mut violations = Vec::with_capacity(done.len());
-        let mut recognized = recognized.iter().peekable();
-        for (index, exchange) in &done {
-            while let Some(known) = recognized.next_if(|known| known.index < *index) {
-                self.count_recognized(&fuzz_calls[known.index], known, run);
-            }
-            violations.push(self.count_and_judge(exchange, run));
-        }
-        recognized.for_each(|known| self.count_recognized(&fuzz_calls[known.index], known, run));
-        (done.into_iter().map(|(_, exchange)| exchange).collect(), violations)
+        let done: Vec<FuzzExchange> = answered.0.into_iter().map(|(_, exchange)| exchange).collect();
+        let violations = done.iter().map(|exchange| self.count_and_judge(exchange, run)).collect();
+        (done, violations)
     }
 
     /// Counts an exchange and judges it.
@@ -160,14 +132,6 @@ impl Worker<'_> {
         let result = exchange.responses.first().and_then(|answer| answer.get("result"));
         self.learn(&exchange.call, outcome(exchange), is_new, result, alone, run);
         self.caller.judge(run.tool(), exchange)
-    }
-
-    /// Counts a call whose response is known to be valid.
-    fn count_recognized(&mut self, fuzz_call: &FuzzCall, known: &RecognizedResponse, run: &mut ToolRun) {
-        let response = &known.response;
-        self.limits.counters_mut().record_valid_response();
-        let is_new = run.counts.count(&fuzz_call.call, response.outcome, &response.class, known.alone);
-        self.learn(&fuzz_call.call, response.outcome, is_new, response.message.get("result"), known.alone, run);
     }
 
     /// Updates the plan of calls, and what is known about the tool, with an outcome.
@@ -228,7 +192,7 @@ impl Worker<'_> {
             if !self.continues() {
                 return Ok(());
             }
-            self.judge_answered(fuzz_calls, answered.take_before(index), Some(record), run).await?;
+            self.judge_answered(answered.take_before(index), Some(record), run).await?;
             let fuzz_call = &fuzz_calls[index];
             let soon = self.caller.timeouts.first();
             let exchange = if alone { exchange } else { self.caller.process.call(fuzz_call, soon).await? };

@@ -66,25 +66,6 @@ pub(crate) fn skeleton(message: &str, arguments: &Arguments) -> String {
     skeleton.trim().to_owned()
 }
 
-/// Whether a message repeats a string of the arguments, which its skeleton does not contain.
-#[must_use]
-pub(crate) fn repeats_arguments(message: &str, arguments: &Arguments) -> bool {
-    fn is_repeated(message: &str, value: &Value) -> bool {
-        match value {
-            Value::String(text) => {
-                (MIN_STRING_BYTES..=message.len()).contains(&text.len()) && message.contains(text.as_str())
-            }
-            Value::Array(items) => items.iter().any(|item| is_repeated(message, item)),
-            Value::Object(members) => members.values().any(|member| is_repeated(message, member)),
-            _ => false,
-        }
-    }
-    match arguments {
-        Arguments::Json(value) => is_repeated(message, value),
-        Arguments::Raw(_) => false,
-    }
-}
-
 /// The strings in a value, without the names of members.
 pub(super) fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     const MAX_STRINGS: usize = 64;

@@ -3,7 +3,6 @@
 //! Pure functions over what was recorded: nothing here sends, waits, or reads a clock. `call`, `exchange` and
 //! `violation` are leaves; the oracles import them, and `judge` imports the oracles.
 
-mod acceptable;
 mod argument_validity;
 mod call;
 mod environment;
@@ -19,7 +18,6 @@ mod response_class;
 mod sequence;
 mod violation;
 
-pub(crate) use acceptable::{ValidityClass, has_no_violation};
 pub(crate) use call::{Arguments, Call, Choices, Validity};
 pub(crate) use environment::is_environmental;
 pub(crate) use exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool};
@@ -27,8 +25,8 @@ pub(crate) use finding::finding;
 pub(crate) use growth::{ResourceSample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth};
 pub(crate) use input_schema::{is_misplaced_keyword, misplaced_keywords, unsatisfiable, values_remedy};
 pub(crate) use judge::judge;
-pub(crate) use message_text::{excerpt, repeats_arguments};
+pub(crate) use message_text::excerpt;
 pub(crate) use response::is_noise;
-pub(crate) use response_class::{classify_response, outcome, response_class};
+pub(crate) use response_class::{outcome, response_class};
 pub(crate) use sequence::sequence_violation;
 pub(crate) use violation::OracleViolation;

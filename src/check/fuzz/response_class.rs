@@ -54,14 +54,6 @@ pub(crate) fn response_class(exchange: &FuzzExchange) -> String {
     }
 }
 
-/// The outcome of a response, its class for arguments that it does not repeat, and the message that could repeat them.
-#[must_use]
-pub(crate) fn classify_response(response: &Value) -> (CallOutcome, String, Option<String>) {
-    let outcome = outcome_of(response);
-    let class = class_of_response(response, outcome, &Arguments::Raw(Vec::new()));
-    (outcome, class, message_of(response, outcome).map(str::to_owned))
-}
-
 /// The message of an error, or the text of a tool error.
 fn message_of(response: &Value, outcome: CallOutcome) -> Option<&str> {
     match (response.get("error"), response.get("result")) {
