@@ -24,6 +24,8 @@ pub(super) struct Connection<'a> {
     pub(super) answered_ids: Vec<Value>,
     /// Whether a fault has stopped the connection from serving anything, although it is open.
     pub(super) wedged: bool,
+    /// The tool that the request before called.
+    pub(super) last_call: Option<String>,
     /// Whether a fault has closed the connection.
     pub(super) closed: bool,
     /// Whether output is held back by a fault that makes answers slow: perhaps a request that the client cannot have
@@ -42,6 +44,7 @@ impl<'a> Connection<'a> {
             used_ids: Vec::new(),
             answered_ids: Vec::new(),
             wedged: false,
+            last_call: None,
             closed: false,
             holds_output: false,
         }

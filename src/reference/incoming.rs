@@ -142,7 +142,8 @@ impl Connection<'_> {
             _ => self.state.is_active(Fault::NotificationWedges),
         };
         let of_answered = params.get("requestId").is_some_and(|id| self.answered_ids.contains(id));
-        if method == "notifications/cancelled" && of_answered && self.state.is_active(Fault::LateCancelCrash) {
+        let ends = self.state.is_active(Fault::LateCancelCrash) || self.state.is_active(Fault::CancelledCallExits);
+        if method == "notifications/cancelled" && of_answered && ends {
             self.closed = true;
             return;
         }

@@ -99,7 +99,9 @@ impl Connection<'_> {
             }
         };
         self.state.respond(message, &request.method, request.revision);
-        if self.state.is_enabled(Fault::LateCancelCrash) {
+        if self.state.is_enabled(Fault::LateCancelCrash)
+            || self.state.is_enabled(Fault::CancelledCallExits) && request.method == "tools/call"
+        {
             self.answered_ids.push(request.id.clone());
         }
         for message in std::mem::take(&mut self.state.after_response) {
@@ -141,6 +143,10 @@ impl Connection<'_> {
         let opens = self.state.opens(&request.method);
         let name = request.params.as_ref().and_then(|params| params.get("name")?.as_str());
         let tool = name.filter(|_| request.method == "tools/call");
+        let last_call = std::mem::replace(&mut self.last_call, tool.map(str::to_owned));
+        if last_call.as_deref() == Some("count") && self.state.is_active_for(request, Fault::CallEatsInput) {
+            return true;
+        }
         if is_unanswered(&request.method, tool, opens, |fault| self.state.is_active_for(request, fault)) {
             return true;
         }

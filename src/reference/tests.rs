@@ -179,6 +179,7 @@ impl Script {
         self.ask("resources/read", json!({"uri": 5}));
         self.ask("resources/read", json!({}));
         self.ask("prompts/get", json!({}));
+        self.ask("tools/call", json!({"name": "echo", "arguments": {"text": "x"}}));
         let cancelled = json!({"requestId": self.next_id});
         self.line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
         self.ask("tools/list", json!({}));
@@ -388,6 +389,7 @@ fn faults_together_do_not_bring_the_server_down() {
         "read-incomplete-exits",
         "prompt-incomplete-exits",
         "late-cancel-crash",
+        "cancelled-call-exits",
         "surrogate-escape-exits",
         "deep-input-exits",
         "second-initialize-exits",

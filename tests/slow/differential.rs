@@ -11,6 +11,7 @@
 
 mod justified;
 mod mutate;
+mod own_messages;
 mod specimen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +46,11 @@ pub(crate) fn trials() -> Vec<Trial> {
     let required = std::env::var_os("MCP_CONFORMANCE_SCHEMAS").is_some_and(|value| value == "required");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/schemas");
     let ignored = !required && !folder.is_dir();
-    vec![trial("differential/shapes", move || compare(&folder)).with_ignored_flag(ignored)]
+    let schemas = folder.clone();
+    vec![
+        trial("differential/shapes", move || compare(&folder)).with_ignored_flag(ignored),
+        trial("differential/own-messages", move || own_messages::are_valid(&schemas)).with_ignored_flag(ignored),
+    ]
 }
 
 /// Which of the two is stricter.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::raw::unused_address;
 use crate::slow::installed::{servers, servers_are_required};
@@ -398,6 +398,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         let name = format!("real/clean/http/{}", server.sdk.to_lowercase().replace(' ', "-"));
         let clean = trial(name, move || a_clean_server_over_http_has_no_finding_of_its_author(server));
         trials.push(clean.with_ignored_flag(missing && !required));
+        let name = format!("real/without-tools/{}", server.sdk.to_lowercase().replace(' ', "-"));
+        let judged = trial(name, move || a_server_without_tools_is_judged(server));
+        trials.push(judged.with_ignored_flag(missing && !required));
     }
     let missing = !servers().join("node_modules").exists();
     let library = trial("real/clean/in-the-library", the_library_accepts_the_findings_of_the_sdk);
@@ -534,12 +537,49 @@ fn a_clean_server_over_http_has_no_finding_of_its_author(server: &CleanServer) -
     judge_clean_server(server, newest, Some(unused_address().port()), &folder.path().join("report.json"))
 }
 
+/// A server of one prompt over HTTP, in the newest of its revisions, is judged by as many cases as most others.
+fn a_server_without_tools_is_judged(server: &CleanServer) -> Result<(), String> {
+    const LEAST: usize = 100;
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let report_path = folder.path().join("report.json");
+    let newest = &server.revisions[server.revisions.len() - 1..];
+    let output = run_clean_server(server, newest, Some(unused_address().port()), &["prompt"], &report_path)?;
+    let report =
+        read_report(&report_path).map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let is_judged = |result: &&CaseResult| !matches!(result.verdict, Verdict::Skip | Verdict::Error);
+    let judged = report.results().filter(is_judged).count();
+    let calls_prompts = report.results().any(|r| r.case == "prompts/get/answered" && r.verdict == Verdict::Pass);
+    if output.status.code() != Some(0) || judged < LEAST || !calls_prompts {
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        return Err(format!("{}: {judged} cases judged, at least {LEAST} expected: {stdout}", output.status));
+    }
+    Ok(())
+}
+
 fn judge_clean_server(
     server: &CleanServer,
     revisions: &[&str],
     port: Option<u16>,
     report_path: &Path,
 ) -> Result<(), String> {
+    let output = run_clean_server(server, revisions, port, &[], report_path)?;
+    let least = if port.is_some() { 6 } else { 10 };
+    let of_author = findings_of_the_author(&read_report(report_path)?, server.sdk, least)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    if !of_author.is_empty() || output.status.code() != Some(0) {
+        return Err(format!("{}: attributed to the author: {of_author:?}", output.status));
+    }
+    Ok(())
+}
+
+/// Runs the program on a clean server, which gets its port and these arguments.
+fn run_clean_server(
+    server: &CleanServer,
+    revisions: &[&str],
+    port: Option<u16>,
+    arguments: &[&str],
+    report_path: &Path,
+) -> Result<Output, String> {
     let mut command = program_command();
     command.args(["--timeout", "10s", "--startup-timeout", "120s", "--quiet", "--seed", "1", "--fuzz", "off"]);
     command.args(revisions.iter().flat_map(|revision| ["--revision", revision]));
@@ -550,15 +590,8 @@ fn judge_clean_server(
         command.args(["--url", &format!("http://127.0.0.1:{port}/mcp")]);
     }
     command.arg("--").arg(interpreter).arg(servers().join("clean").join(server.file));
-    command.args(port.map(|port| port.to_string()));
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
-    let least = if port.is_some() { 6 } else { 10 };
-    let of_author = findings_of_the_author(&read_report(report_path)?, server.sdk, least)
-        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
-    if !of_author.is_empty() || output.status.code() != Some(0) {
-        return Err(format!("{}: attributed to the author: {of_author:?}", output.status));
-    }
-    Ok(())
+    command.args(port.map(|port| port.to_string())).args(arguments);
+    command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))
 }
 
 /// The report of a run that accepted nothing passes once the findings of the SDK are accepted.

@@ -83,6 +83,7 @@ macro_rules! base_faults {
             CancelsWithObjectId, "cancels-with-object-id", FROM_2024_11_05, "sends notifications/cancelled with an object as requestId";
             CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after the client cancelled them";
             CancellationWithoutParamsExits, "cancellation-without-params-exits", FROM_2024_11_05, "exits on notifications/cancelled without params";
+            CancelledCallExits, "cancelled-call-exits", FROM_2024_11_05, "exits when the client cancels a tool call";
             LateCancelCrash, "late-cancel-crash", FROM_2024_11_05, "exits when the client cancels an answered request";
         }
     };

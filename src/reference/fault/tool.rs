@@ -80,6 +80,7 @@ macro_rules! tool_faults {
             ToolResultMissing, "tool-result-missing", ONLY_2024_10_07, "answers tools/call with content instead of toolResult";
             IsErrorString, "is-error-string", FROM_2024_11_05, "writes isError as a string";
             CallsUnanswered, "calls-unanswered", EVERY, "never answers tools/call";
+            CallEatsInput, "call-eats-input", FROM_2024_11_05, "loses the request that follows a call of the tool count";
             ToolUnanswered, "tool-unanswered", FROM_2024_11_05, "never answers calls of the tool annotated";
             ValidCallError, "valid-call-error", EVERY, "answers a valid call of the tool weather with a protocol error";
             ArgumentsRequired, "arguments-required", EVERY, "rejects tools/call without arguments";

@@ -1,5 +1,5 @@
 // A clean server of one tool on the TypeScript SDK 1, so that every finding on it is one about the SDK. It speaks over
-// standard input and output, or over HTTP at the port that its argument names.
+// standard input and output, or over HTTP at the port that its argument names. If `prompt` follows, it has a prompt instead.
 import { randomUUID } from "node:crypto";
 
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js";
@@ -9,8 +9,18 @@ import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 
+const [port, kind] = process.argv.slice(2);
+
 function create() {
   const server = new McpServer({ name: "clean", version: "1.0.0" });
+  if (kind === "prompt") {
+    server.registerPrompt(
+      "repeat",
+      { description: "Asks for the text.", argsSchema: { text: z.string().describe("The text") }, },
+      ({ text }) => ({ messages: [{ role: "user", content: { type: "text", text } }] }),
+    );
+    return server;
+  }
   server.registerTool(
     "echo",
     {
@@ -23,7 +33,6 @@ function create() {
   return server;
 }
 
-const [port] = process.argv.slice(2);
 if (port === undefined) {
   await create().connect(new StdioServerTransport());
 } else {

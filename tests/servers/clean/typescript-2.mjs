@@ -1,13 +1,23 @@
 // A clean server of one tool on the TypeScript SDK 2, so that every finding on it is one about the SDK. It speaks over
-// standard input and output, or over HTTP at the port that its argument names.
+// standard input and output, or over HTTP at the port that its argument names. If `prompt` follows, it has a prompt instead.
 import { createMcpExpressApp } from "@modelcontextprotocol/express";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { McpServer, createMcpHandler } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
+const [port, kind] = process.argv.slice(2);
+
 function create() {
   const server = new McpServer({ name: "clean", version: "1.0.0" });
+  if (kind === "prompt") {
+    server.registerPrompt(
+      "repeat",
+      { description: "Asks for the text.", argsSchema: z.object({ text: z.string().describe("The text") }), },
+      ({ text }) => ({ messages: [{ role: "user", content: { type: "text", text } }] }),
+    );
+    return server;
+  }
   server.registerTool(
     "echo",
     {
@@ -20,7 +30,6 @@ function create() {
   return server;
 }
 
-const [port] = process.argv.slice(2);
 if (port === undefined) {
   serveStdio(create);
 } else {
