@@ -151,7 +151,7 @@ pub(super) fn initialize_answered(index: &ConnectionIndex<'_>, revision: Revisio
 /// The end of a connection on which a request was sent, as a violation.
 fn ended_at_opening(entries: &[Arc<Entry>], sent: usize) -> Option<Violation> {
     let after = || entries.iter().enumerate().skip(sent);
-    let ends = |entry: &Entry| matches!(entry.event, Event::Exited { .. } | Event::Closed | Event::Overflow);
+    let ends = |entry: &Entry| matches!(entry.event, Event::Exited { .. } | Event::Closed);
     let (position, _) = after().find(|(_, entry)| ends(entry))?;
     let status = after().find_map(|(_, entry)| match &entry.event {
         Event::Exited { status } => Some(format!("the process ends ({status})")),

@@ -8,7 +8,7 @@ use crate::text::first_chars;
 /// Why a server could not start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StartFailure {
-    /// The line that says so; if none is recognized, the last one that reads like an error, or the last one.
+    /// The last line that reads like an error, or else the last one that is recognized, or else the last one.
     pub(super) line: String,
     /// What to do about it, if the line is recognized.
     pub(super) hint: Option<&'static str>,
@@ -30,7 +30,7 @@ const PORT: &str = "a port is in use: stop what listens there, or choose another
 const SERVICE: &str = "a service is not reachable: start what the server connects to";
 
 /// What runtimes, shells and libraries write, in lower case, with the hint; the first one that a line contains counts.
-const SIGNS: [(&str, &str); 41] = [
+const SIGNS: [(&str, &str); 40] = [
     // Node.js
     ("err_module_not_found", MODULE),
     ("cannot find package '", MODULE),
@@ -72,7 +72,6 @@ const SIGNS: [(&str, &str); 41] = [
     ("version `glibc", RUNTIME),
     // Shells and systems
     ("command not found", PROGRAM),
-    (": not found", PROGRAM),
     ("exec format error", RUNTIME),
     ("address already in use", PORT),
     ("connection refused", SERVICE),
@@ -84,22 +83,22 @@ const SIGNS: [(&str, &str); 41] = [
 
 /// Why a server that wrote this to its standard error could not start; nothing if it wrote nothing.
 pub(super) fn start_failure(stderr: &str) -> Option<StartFailure> {
-    let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let quoted = |line: &str| first_chars(line, MAX_QUOTED_LINE_CHARS).to_owned();
-    // The last error is the one that ended the server; what runtimes add below it contains no sign.
-    let recognized = lines().rev().find_map(|line| Some((line, hint_for(line)?)));
-    if let Some((line, hint)) = recognized {
-        return Some(StartFailure { line: quoted(line), hint: Some(hint) });
-    }
-    let last = lines().rev().find(|line| is_error(line)).or(lines().next_back())?;
-    Some(StartFailure { line: quoted(last), hint: None })
+    let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    // The last error ended the server, and what stands before it was survived. A shell names no error as such.
+    let error = lines.iter().rposition(|line| is_error(line));
+    let recognized = || lines.iter().rposition(|line| hint_for(line).is_some());
+    let at = error.or_else(recognized).or(lines.len().checked_sub(1))?;
+    // Rust writes the message of a panic below its place.
+    let below = lines.get(at + 1).filter(|_| lines[at].contains("panicked at") && lines[at].ends_with(':'));
+    let line = below.copied().unwrap_or(lines[at]);
+    Some(StartFailure { line: first_chars(line, MAX_QUOTED_LINE_CHARS).to_owned(), hint: hint_for(line) })
 }
 
 /// Whether a line reads like an error, and is no place in the code.
 fn is_error(line: &str) -> bool {
+    const ERRORS: [&str; 5] = ["error:", "exception:", "exception in ", "panicked at", "panic:"];
     let lower = line.to_lowercase();
-    !lower.starts_with("at ")
-        && ["error:", "exception:", "exception in ", "panicked at", "panic:"].iter().any(|sign| lower.contains(sign))
+    !lower.starts_with("at ") && ERRORS.iter().any(|error| lower.contains(error))
 }
 
 /// What to do about what a line says.
@@ -111,7 +110,11 @@ fn hint_for(line: &str) -> Option<&'static str> {
     let is_key_error = || lower.starts_with("keyerror: '");
     let is_missing = || MISSING.iter().any(|word| lower.contains(word)) || is_key_error();
     let usage = || lower.starts_with("usage: ");
-    sign.or_else(|| (is_missing() && names_variable()).then_some(VARIABLE)).or_else(|| usage().then_some(ARGUMENT))
+    let is_of_shell = || lower.split_once(": ").is_some_and(|(shell, _)| shell.ends_with("sh"));
+    let is_unknown_program = || lower.ends_with(": not found") && is_of_shell();
+    sign.or_else(|| is_unknown_program().then_some(PROGRAM))
+        .or_else(|| (is_missing() && names_variable()).then_some(VARIABLE))
+        .or_else(|| usage().then_some(ARGUMENT))
 }
 
 /// Whether a word is written like a variable of the environment: capitals in two parts at least, as in `API_KEY`.
@@ -167,6 +170,19 @@ mod tests {
         assert_eq!(hint("KeyError: 'name'\n"), None);
         assert_eq!(hint("the value is missing\n"), None);
         assert_eq!(hint("OPENAI_API_KEY is used\n"), None);
+    }
+
+    #[test]
+    fn what_was_survived_is_not_the_cause() {
+        let failure = start_failure("cache: no such file or directory, creating it\nError: the licence is over\n");
+        assert_eq!(
+            failure.expect("a failure"),
+            StartFailure { line: "Error: the licence is over".to_owned(), hint: None }
+        );
+        let panic = "thread 'main' panicked at src/main.rs:2:5:\nSERVICE_TOKEN must be set\nnote: run with `RUST_BACKTRACE=1`\n";
+        let failure = start_failure(panic).expect("a failure");
+        assert_eq!((failure.line.as_str(), failure.hint), ("SERVICE_TOKEN must be set", Some(VARIABLE)));
+        assert_eq!(hint("user 7: not found\n"), None);
     }
 
     #[test]

@@ -57,9 +57,9 @@ impl OpeningFailure {
         matches!(self, Self::Silent | Self::Idle(_) | Self::Unanswered)
     }
 
-    /// Whether the server ended, or became unreadable, instead of answering.
+    /// Whether the server ended instead of answering.
     pub(crate) fn is_end(&self) -> bool {
-        matches!(self, Self::Ended | Self::CutOff | Self::Unreadable(_))
+        matches!(self, Self::Ended)
     }
 
     /// The reason, as the end of the sentence "the server ...".
