@@ -111,12 +111,14 @@ pub enum Action {
         call: HttpCall,
         /// What the `_meta` of the requests in its body is.
         meta: Meta,
+        /// Whether the next step begins before it is answered.
+        pipelined: bool,
         /// Values of the exchange to save.
         save: SavedPointers,
         /// The responses that are right.
         expected: Expected,
     },
-    /// Closes the response to an earlier `http` step that is still open.
+    /// Ends an earlier `http` step: closes a response that is still open, and waits for one that is pipelined.
     Close {
         /// The name of that step.
         step: String,

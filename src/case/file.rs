@@ -238,7 +238,8 @@ pub(super) struct StepFile {
     /// An HTTP request of the case's own. The case then applies to HTTP only.
     #[serde(default)]
     pub(super) http: Option<HttpCall>,
-    /// The name of an earlier `http` step whose response is still open: closes it.
+    /// The name of an earlier `http` step whose response is still open: closes it, or reads it to its end if the step
+    /// is `pipelined`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::StepName>"))]
     pub(super) close: Option<String>,
@@ -261,7 +262,8 @@ pub(super) struct StepFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::MetaValue>"))]
     pub(super) meta: Option<Value>,
-    /// Whether the next step is sent before this request is answered.
+    /// Whether the next step is sent before this request is answered. The response to an `http` step is then read
+    /// after the last step, or when a step has `close`.
     #[serde(default)]
     pub(super) pipelined: bool,
     /// Whether the step is the control: a request that has to be served for the case to prove anything.

@@ -842,6 +842,18 @@ mod tests {
                 "6:16: `control` does not apply to `notify`: nothing is served in response to it",
             ),
             (
+                active(&format!(
+                    "{{\"pipelined\": true, \"http\": {{\"method\": \"GET\", \"keep-open\": true}}, {EXPECT}}}"
+                )),
+                "6:2: it cannot be combined with `keep-open`, with which no step waits for the response either",
+            ),
+            (
+                active(&format!(
+                    "{{\"pipelined\": true, \"http\": {{\"method\": \"GET\"}}, \"save\": {{\"a\": \"/status\"}}, {EXPECT}}}"
+                )),
+                "6:48: an `http` step that is `pipelined` saves no values",
+            ),
+            (
                 active(&format!("{{\"raw\": \"\", \"meta\": false, {EXPECT}}}")),
                 "6:13: `meta` does not apply to `raw`: it adds no `_meta`",
             ),

@@ -95,6 +95,13 @@ pub struct Needs {
     /// responses are waited for six times as long as others. If all tools answered, it is about one of these.
     #[serde(default)]
     pub unanswered_tool: bool,
+    /// Whether the case uses the tool whose first call took longest, among those that it may use.
+    #[serde(default)]
+    pub slowest_tool: bool,
+    /// Whether the case is for servers that open HTTP sessions (`true`), or for others (`false`); by default for both.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<bool>"))]
+    pub http_session: Option<bool>,
     /// The transport over HTTP, for a case about HTTP; by default Streamable HTTP.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = "streamable")))]

@@ -147,7 +147,8 @@ fn step(file: StepFile) -> Option<Step> {
             (is_sent_once, Action::Retry { retry, meta, pipelined, save, expected })
         }
         (None, None, None, None, None, None, Some(call), None, None, None) => {
-            (is_awaited, Action::Http { call, meta, save, expected })
+            let is_read_later = matches!(delivery, Delivery::Pipelined) && !call.keep_open && save.is_empty();
+            (is_awaited || is_read_later, Action::Http { call, meta, pipelined, save, expected })
         }
         (None, None, None, None, None, None, None, Some(step), None, None) => (is_silent, Action::Close { step }),
         (None, None, None, None, None, None, None, None, Some(how), None) => {

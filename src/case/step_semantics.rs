@@ -20,7 +20,7 @@ use crate::spec::RevisionSet;
 const APPLICABLE: [(&str, &[&str], &str); 8] = [
     ("poll", &["send"], "it repeats a `send`"),
     ("provide-input", &["send"], "it repeats a `send`"),
-    ("pipelined", &["send", "retry"], "the step does not wait for a response"),
+    ("pipelined", &["send", "retry", "http"], "the step does not wait for a response"),
     ("save", &["send", "retry", "http"], "there is no response to save a value of"),
     ("meta", &["send", "batch", "retry", "http"], "it adds no `_meta`"),
     ("control", &["send", "batch", "raw", "paginate", "retry", "http"], "nothing is served in response to it"),
@@ -220,6 +220,14 @@ fn check_repetition(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &s
         for other in ["poll", "pipelined"].into_iter().filter(|other| step.contains_key(*other)) {
             checker.report_name(format!("{at}/provide-input"), format!("it cannot be combined with `{other}`"));
         }
+    }
+    let call = step.get("http").filter(|_| step.get("pipelined") == Some(&Value::Bool(true)));
+    if call.is_some_and(|call| call.get("keep-open") == Some(&Value::Bool(true))) {
+        let message = "it cannot be combined with `keep-open`, with which no step waits for the response either";
+        checker.report_name(format!("{at}/pipelined"), message);
+    }
+    if call.is_some() && step.contains_key("save") {
+        checker.report_name(format!("{at}/save"), "an `http` step that is `pipelined` saves no values");
     }
     if let Some(poll) = step.get("poll") {
         if action == "send" && step.get("pipelined") == Some(&Value::Bool(true)) {

@@ -294,7 +294,7 @@ fn step_description(step: &Step) -> String {
             format!("repeats the request of step `{}` with the input that its result requested", retry.step)
         }
         Action::Http { call, .. } => format!("sends the HTTP request {}", http_description(call)),
-        Action::Close { step } => format!("closes the response to step `{step}`"),
+        Action::Close { step } => format!("ends the reading of the response to step `{step}`"),
         Action::Shutdown { how: Shutdown::StdinClosed, .. } => {
             "closes the server's input and waits for the server to exit".to_owned()
         }
@@ -317,7 +317,9 @@ fn step_description(step: &Step) -> String {
         Action::Request { delivery: Delivery::WithInput, .. } => {
             remarks.push("repeated with the input that its result requests".to_owned());
         }
-        Action::Request { delivery: Delivery::Pipelined, .. } | Action::Retry { pipelined: true, .. } => {
+        Action::Request { delivery: Delivery::Pipelined, .. }
+        | Action::Retry { pipelined: true, .. }
+        | Action::Http { pipelined: true, .. } => {
             remarks.push("without waiting for the response".to_owned());
         }
         _ => {}

@@ -103,6 +103,9 @@ faults! {
     ResumeRejected, "http-resume-rejected", ONLY_2025_11_25, "rejects resumption of a stream that a POST opened";
     Polls, "http-polls", ONLY_2025_11_25, "conforms, but closes the streams of calls early for resumption";
     PollsWithoutRetry, "http-polls-without-retry", ONLY_2025_11_25, "closes unfinished streams without a retry field";
+    // clients
+    RoutesById, "http-routes-by-id", STREAMABLE, "routes responses to whichever client last used a string as an id";
+    SharedTransport, "http-shared-transport", STREAMABLE, "has no sessions, and routes responses of all clients by string ids";
     // sessions
     Sessionless, "http-sessionless", SESSIONS, "conforms, but issues no session ids";
     SessionIdSpace, "http-session-id-space", SESSIONS, "issues session ids that contain a space";

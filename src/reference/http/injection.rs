@@ -25,10 +25,11 @@ use crate::reference::fault::HttpFault::{
     OriginMatchesHost, OriginUnchecked, ParamBase64Unchecked, ParamExpected, ParamIntegersAsStrings, ParamNotRequired,
     ParamSentinelRejected, ParamUnchecked, PromptHeaderNotRequired, PromptHeaderUnchecked, RedirectsPost, Rejected200,
     ResourceHeaderNotRequired, ResourceHeaderUnchecked, Response200, ResponseBody, SessionIdFromTitle, SessionIdReused,
-    SessionIdSequential, SessionIdSpace, SessionMissing422, SessionUnknown400, Sessionless, SseOriginUnchecked,
-    SsePostFails, SsePostOriginUnchecked, TaskHeaderUnchecked, ToolHeaderNotRequired, ToolHeaderUnchecked,
-    UnknownMethod200, UnknownMethodPlain, UnknownNotification400, UnsupportedVersion200, VersionGarbageServed,
-    VersionHeaderRejected, VersionHeaderRequired, VersionMismatchServed, VersionMissingServed, VersionUnknownServed,
+    SessionIdSequential, SessionIdSpace, SessionMissing422, SessionUnknown400, Sessionless, SharedTransport,
+    SseOriginUnchecked, SsePostFails, SsePostOriginUnchecked, TaskHeaderUnchecked, ToolHeaderNotRequired,
+    ToolHeaderUnchecked, UnknownMethod200, UnknownMethodPlain, UnknownNotification400, UnsupportedVersion200,
+    VersionGarbageServed, VersionHeaderRejected, VersionHeaderRequired, VersionMismatchServed, VersionMissingServed,
+    VersionUnknownServed,
 };
 use crate::reference::fault::{Fault, FaultSet};
 
@@ -39,7 +40,7 @@ pub(super) fn has(faults: &FaultSet, fault: HttpFault) -> bool {
 
 /// Whether a fault makes the server issue no session ids.
 pub(super) fn is_sessionless(faults: &FaultSet) -> bool {
-    has(faults, Sessionless) || has(faults, VersionHeaderRequired)
+    [Sessionless, SharedTransport, VersionHeaderRequired].into_iter().any(|fault| has(faults, fault))
 }
 
 /// The session id, after fault injection.

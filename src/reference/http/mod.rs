@@ -4,6 +4,7 @@
 //! statuses and headers.
 
 mod authorization;
+mod client_injection;
 mod injection;
 mod response;
 mod session;
@@ -28,6 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use authorization::ProtectedResource;
+use client_injection::Routes;
 use injection::{
     RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
 };
@@ -60,6 +62,8 @@ struct Server {
     guard: Option<ProtectedResource>,
     /// Whether a dropped stream has broken the server, which only a fault causes.
     broken: Arc<AtomicBool>,
+    /// Where responses go if a fault routes those of all clients by their ids.
+    routes: Routes,
 }
 
 /// Whether a fault makes the server listen at every address of the machine. The caller opens the listener.
@@ -112,6 +116,7 @@ async fn serve_all(
         ended: Arc::clone(&ended),
         guard,
         broken: Arc::default(),
+        routes: Routes::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -240,7 +245,8 @@ impl Server {
         }
         let stateless = validation::is_stateless(&parts.headers, &message);
         inject_into_post(&mut parts.headers, &message, stateless, &self.faults);
-        let response = self.post_message(&parts.headers, body, message.clone(), stateless).await;
+        let response = self.post_message(&parts.headers, body, message.clone(), stateless);
+        let response = self.routes.respond(&message, response, &self.faults).await;
         // Only the answer is late: what it was asked to do is done at once, so that a cancellation does not overtake it.
         tokio::time::sleep(latency_of(&message, &self.faults)).await;
         let (method, headers) = (&Method::POST, &parts.headers);

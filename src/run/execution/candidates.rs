@@ -1,5 +1,7 @@
 //! What the steps of a case are carried out for: the tools, resources or prompts that suit it.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
 use super::bindings::{Bindings, Item};
@@ -16,12 +18,24 @@ pub(super) fn candidates<'a>(
     inventory: &'a Inventory,
     session: &mut Session,
 ) -> Result<Vec<Item<'a>>, MissingValue> {
+    if let Some(reason) = reason_by_session(case, session) {
+        return Err(MissingValue(reason.to_owned()));
+    }
     match body.for_each.as_ref().and_then(|for_each| listed(for_each, inventory)) {
         None => tools(case, body, inventory, session),
         Some(items) if items.is_empty() => {
             Err(MissingValue("the server lists nothing that the case could be repeated for".to_owned()))
         }
         Some(items) => Ok(items),
+    }
+}
+
+/// Why a case does not apply to a server that opens HTTP sessions, or to one that opens none.
+fn reason_by_session(case: &Case, session: &Session) -> Option<&'static str> {
+    match (case.needs.http_session?, session.connection.http_session().is_some()) {
+        (true, false) => Some("the server opened no session"),
+        (false, true) => Some("the server uses sessions"),
+        (true, true) | (false, false) => None,
     }
 }
 
@@ -65,8 +79,11 @@ fn tools<'a>(
     let (any_process, this_process): (Vec<&Tool>, Vec<&Tool>) =
         inventory.tools.iter().filter(|tool| tool.is_served()).partition(|tool| !tool.depends_on_results);
     let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
-    let (plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
+    let (mut plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
         any_process.into_iter().chain(this_process).partition(|tool| tool.client_requests.is_empty());
+    if case.needs.slowest_tool {
+        plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
+    }
     let all = body.for_each.is_some() || client_request.is_some();
     let all = all || case.needs.unanswered_tool;
     let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);

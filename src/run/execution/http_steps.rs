@@ -13,9 +13,14 @@ use crate::limits::{GET_HEAD_TIME, GET_READ_TIME};
 use crate::session::Session;
 use crate::transcript::StepId;
 
-/// Responses that stay open during later steps, by the index of their step.
+/// Responses that are read during later steps, by the index of their step.
 #[derive(Debug, Default)]
-pub(super) struct OpenResponses(BTreeMap<usize, DirectResponse>);
+pub(super) struct OpenResponses {
+    /// Those that stay open.
+    kept: BTreeMap<usize, DirectResponse>,
+    /// Those to requests that are pipelined.
+    pipelined: BTreeMap<usize, DirectResponse>,
+}
 
 impl OpenResponses {
     /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
@@ -41,23 +46,51 @@ impl OpenResponses {
         }
         let value = response.value();
         if send.keep_open {
-            self.0.insert(step_id.step, response);
+            self.kept.insert(step_id.step, response);
         } else if is_open_ended(send) {
             response.close();
         }
         Ok(value)
     }
 
-    /// Closes the response to a step.
-    pub(super) fn close(&mut self, step: usize) {
-        if let Some(response) = self.0.remove(&step) {
+    /// Sends the request of a step whose response is read while later steps run.
+    pub(super) fn send_pipelined(
+        &mut self,
+        send: &HttpCall,
+        meta: Option<&Value>,
+        session: &mut Session,
+        bindings: &Bindings<'_>,
+        step_id: StepId,
+        timeout: Duration,
+    ) -> Result<(), MissingValue> {
+        let request = direct_request(send, meta, session, bindings, step_id, timeout)?;
+        let response = session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
+        self.pipelined.insert(step_id.step, response);
+        Ok(())
+    }
+
+    /// Closes the response to a step; waits for it if the step is pipelined.
+    pub(super) async fn close(&mut self, step: usize) {
+        if let Some(response) = self.kept.remove(&step) {
             response.close();
+        }
+        if let Some(mut response) = self.pipelined.remove(&step) {
+            response.wait_for_end().await;
+        }
+    }
+
+    /// Waits for the responses to requests that are pipelined.
+    pub(super) async fn wait_for_pipelined(&mut self) {
+        // They are read at the same time, each within its own limit.
+        for mut response in std::mem::take(&mut self.pipelined).into_values() {
+            response.wait_for_end().await;
         }
     }
 
     /// Closes all open responses.
     pub(super) fn close_all(&mut self) {
-        std::mem::take(&mut self.0).into_values().for_each(DirectResponse::close);
+        let all = std::mem::take(&mut self.kept).into_values().chain(std::mem::take(&mut self.pipelined).into_values());
+        all.for_each(DirectResponse::close);
     }
 }
 

@@ -161,13 +161,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
                 self.answered_after = true;
             }
-            Action::Http { call, meta, save, .. } => {
-                let limit = self.session.response_timeout(self.timeout);
-                let meta = meta_value(meta);
-                let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
-                self.save(save, &exchange);
-            }
-            Action::Close { step: name } => self.close_response(name),
+            Action::Http { .. } => self.make_http_request(&step.action, step_id).await?,
+            Action::Close { step: name } => self.close_response(name).await,
             Action::Shutdown { how, .. } => {
                 let grace = shutdown_grace_for(self.plan.shutdown_grace, &self.session.connection);
                 let first_signal =
@@ -176,6 +171,19 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             }
             Action::Wait(duration) => self.wait(*duration).await,
         }
+        Ok(())
+    }
+
+    /// Makes the HTTP request of a step, and waits for its response unless the next step is to follow at once.
+    async fn make_http_request(&mut self, action: &Action, step_id: StepId) -> Result<(), MissingValue> {
+        let Action::Http { call, meta, pipelined, save, .. } = action else { return Ok(()) };
+        let limit = self.session.response_timeout(self.timeout);
+        let meta = meta_value(meta);
+        if *pipelined {
+            return self.open.send_pipelined(call, meta.as_ref(), self.session, self.bindings, step_id, limit);
+        }
+        let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
+        self.save(save, &exchange);
         Ok(())
     }
 
@@ -202,11 +210,11 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             .await;
     }
 
-    /// Closes the response to the `http` step of this name.
-    fn close_response(&mut self, name: &str) {
+    /// Closes the response to the `http` step of this name, or waits for it if the step is pipelined.
+    async fn close_response(&mut self, name: &str) {
         let named = |step: &Step| step.name.as_deref() == Some(name);
         if let Some(at) = self.body.steps.iter().position(named) {
-            self.open.close(at);
+            self.open.close(at).await;
         }
     }
 
@@ -362,6 +370,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 
     /// Waits for the responses that are still missing after the last step.
     async fn settle(mut self) {
+        self.open.wait_for_pipelined().await;
         // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
         let mut since = self.heard_at;
         for (from, id, kind) in self.pipelined {
