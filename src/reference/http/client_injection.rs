@@ -1,16 +1,19 @@
-//! Fault injection into what keeps the clients of the server apart.
+//! Fault injection into what keeps the clients of the server apart: responses, replays and updates.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::injection::has;
 use super::response::HttpResponse;
+use super::session::Session;
 use crate::reference::fault::FaultSet;
-use crate::reference::fault::HttpFault::{RoutesById, SharedTransport};
+use crate::reference::fault::HttpFault::{ReplaysAnySession, RoutesById, SharedTransport, UpdatesEverySession};
 
 /// How long a fault holds a response back, so that another client can use the id meanwhile.
 const RESPONSE_HOLD_TIMEOUT: Duration = Duration::from_millis(60);
@@ -49,5 +52,37 @@ impl Routes {
             // Nobody else will answer, as in a server that has lost the route.
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// The events after one, from whichever session it belongs to, if a fault looks for it in all of them.
+pub(super) async fn replay_of_any_session(
+    sessions: Vec<Session>,
+    last: &str,
+    faults: &FaultSet,
+) -> Option<HttpResponse> {
+    let is_own = last
+        .split_once('-')
+        .is_some_and(|(stream, event)| stream.parse::<usize>().is_ok() && event.parse::<usize>().is_ok());
+    if !is_own || !has(faults, ReplaysAnySession) {
+        return None;
+    }
+    for session in sessions {
+        let (parts, body) = session.listen(Some(last)).await.into_parts();
+        let events = body.collect().await.ok()?.to_bytes();
+        if !events.is_empty() {
+            return Some(HttpResponse::from_parts(parts, Full::new(events).boxed()));
+        }
+    }
+    None
+}
+
+/// Notifies the other sessions of an update of the resource that a session subscribes to, if a fault does so.
+pub(super) async fn update_every_session(others: Vec<Session>, message: &Value, faults: &FaultSet) {
+    let uri = message.pointer("/params/uri").filter(|_| message["method"] == "resources/subscribe");
+    let Some(uri) = uri.filter(|_| has(faults, UpdatesEverySession)) else { return };
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+    for session in others {
+        session.notify(Bytes::from(notification.to_string())).await;
     }
 }

@@ -289,6 +289,8 @@ impl Server {
         {
             return response;
         }
+        let others = self.sessions().iter().filter(|(id, _)| **id != name).map(|(_, other)| other.clone()).collect();
+        client_injection::update_every_session(others, &message, &self.faults).await;
         session.post(Post { line: body, message, stateless: false }).await
     }
 
@@ -381,7 +383,15 @@ impl Server {
             return text_error(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
         }
         match self.session_of(request) {
-            Ok((_, session)) => session.listen(header(request, "last-event-id")).await,
+            Ok((_, session)) => {
+                let last = header(request, "last-event-id");
+                let all = self.sessions().values().cloned().collect();
+                let replay = client_injection::replay_of_any_session(all, last.unwrap_or_default(), &self.faults).await;
+                match replay {
+                    Some(replay) => replay,
+                    None => session.listen(last).await,
+                }
+            }
             Err(rejection) => *rejection,
         }
     }

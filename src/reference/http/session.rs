@@ -49,6 +49,7 @@ enum Command {
     Listen { last: Option<String>, response: oneshot::Sender<HttpResponse> },
     Stream { endpoint: String, response: oneshot::Sender<HttpResponse> },
     Observe(Bytes),
+    Notify(Bytes),
 }
 
 /// A handle to a session.
@@ -105,6 +106,11 @@ impl Session {
     /// Processes a message of another session, and only sends the resulting notifications.
     pub(super) async fn observe(&self, line: Bytes) {
         let _ended = self.commands.send(Command::Observe(line)).await;
+    }
+
+    /// Sends a notification of another session, which only a fault does.
+    pub(super) async fn notify(&self, notification: Bytes) {
+        let _ended = self.commands.send(Command::Notify(notification)).await;
     }
 
     /// Whether the session still runs.
@@ -197,6 +203,7 @@ async fn run(
                 state.streams.push(Stream { id: None, sender, number: 0, events: 0, faults: Arc::clone(&faults) });
                 let _gone = response.send(stream(body));
             }
+            Command::Notify(notification) => state.send_to_streams(vec![notification]).await,
             Command::Observe(line) => {
                 let notifications: Vec<Bytes> =
                     lines(connection.receive(&line)).into_iter().filter(is_notification).collect();
