@@ -116,6 +116,15 @@ pub(crate) mod http {
     /// How long opening a new session may take, request by request.
     pub(crate) const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
 
+    /// How long the server may take to begin a stream for its own messages before requests are tried.
+    pub(crate) const GET_STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+
+    /// How long a `ping` may take at least while such a stream is open until the stream is closed, to try without.
+    pub(crate) const GET_STREAM_PING_TIMEOUT: Duration = Duration::from_secs(1);
+
+    /// How many times longer than without a stream a `ping` may take while one is open.
+    pub(crate) const GET_STREAM_PING_FACTOR: u32 = 4;
+
     /// How deep the causes of an error are followed.
     pub(crate) const MAX_CAUSES: usize = 16;
 }

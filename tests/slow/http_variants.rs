@@ -1,10 +1,13 @@
 //! Conforming servers that are easily mistaken for deviating ones, over HTTP.
 
+use std::time::Duration;
+
 use mcp_conformance::event::CaseResult;
 use mcp_conformance::reference::{Fault, FaultSet, HttpFault};
+use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 
-use super::over_http::judge_over_http;
+use super::over_http::{judge_over_http, judge_over_http_with_timeout};
 use crate::support::reference::{CONFORMING, ENDPOINTS, RunResults, VARIANTS, cases, revisions_of};
 use crate::support::result::has_findings_of_only;
 use crate::support::{Trial, trial};
@@ -28,8 +31,32 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.push(trial("case/media-types-in-another-spelling-change-no-verdict", || {
         has_verdicts_of_conforming(Fault::Http(HttpFault::MediaTypesUpperCase))
     }));
+    trials.push(trial(
+        "case/a-get-stream-that-holds-up-requests-is-the-only-failure",
+        a_get_stream_that_holds_up_requests_is_the_only_failure,
+    ));
     trials.push(trial("case/an-own-authorization-scheme-is-no-failure", an_own_authorization_scheme_is_no_failure));
     trials
+}
+
+/// A server that answers no request while a GET stream is open is judged without one: one case fails, the others run.
+fn a_get_stream_that_holds_up_requests_is_the_only_failure() -> Result<(), String> {
+    const CASE: &str = "http/get-holds-up-posts";
+    // One revision, as the streams that cases open hold up the requests of others as well.
+    let revision = Revision::V2025_11_25;
+    let timeout = Duration::from_secs(5);
+    let faults = FaultSet::from(Fault::Http(HttpFault::GetBlocksPosts));
+    let found = judge_over_http_with_timeout(faults, &[revision], cases().to_vec(), timeout);
+    if found.result(CASE, revision).is_none_or(|result| result.verdict != Verdict::Fail) {
+        return Err(format!("{CASE} does not fail"));
+    }
+    let other: Vec<String> = found
+        .results
+        .iter()
+        .filter(|result| matches!(result.verdict, Verdict::Fail | Verdict::Error) && result.case != CASE)
+        .map(|result| format!("{} in {}: {}", result.case, result.revision, result.verdict.as_str()))
+        .collect();
+    if other.is_empty() { Ok(()) } else { Err(other.join("\n")) }
 }
 
 /// The run of every case over Streamable HTTP.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use reqwest::{Method, Response};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 
 use super::background_tasks::BackgroundTasks;
 use super::cancel::{InFlightRequests, cancelled, wait_for_arrival, wait_for_first_event};
@@ -16,6 +17,7 @@ use super::direct_request::{DirectRequest, DirectRequestError};
 use super::direct_response::DirectResponse;
 use super::endpoint::{HttpEndpoint, HttpTransport};
 use super::error_description::describe_error;
+use super::get_stream;
 use super::header::Mirrored;
 use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_paused};
@@ -196,7 +198,11 @@ impl HttpConnection {
     async fn exchange_with_retries(self: &Arc<Self>, request: impl Fn(usize) -> OutgoingRequest) -> ExchangeOutcome {
         let (mut attempt, mut repetition) = (0, Repetition::Possible);
         loop {
-            let outcome = self.exchange(OutgoingRequest { repetition, ..request(attempt) }).await;
+            let next = OutgoingRequest { repetition, ..request(attempt) };
+            if next.carries.is_some() {
+                self.client.endpoint.wait_for_stream_test().await;
+            }
+            let outcome = self.exchange(next).await;
             if outcome.is_set_aside {
                 repetition = Repetition::UnderWay;
                 continue;
@@ -312,8 +318,16 @@ impl HttpConnection {
         }
         let this = Arc::clone(self);
         drop(self.tasks.spawn(async move {
-            this.exchange_with_retries(|_| this.client.request_without_body(Method::GET, ACCEPT_STREAM)).await;
+            get_stream::listen(&this.client, &this.client.endpoint.get_streams, || this.read_listening_stream()).await;
         }));
+    }
+
+    /// Opens the stream for the server's own messages, and reads it in the background.
+    fn read_listening_stream(self: &Arc<Self>) -> JoinHandle<()> {
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move {
+            this.exchange_with_retries(|_| this.client.request_without_body(Method::GET, ACCEPT_STREAM)).await;
+        })
     }
 
     /// Opens the HTTP+SSE stream, unless it is open; returns whether it names a message endpoint.

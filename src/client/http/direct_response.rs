@@ -238,6 +238,7 @@ struct DirectResponseReader {
 impl DirectResponseReader {
     /// Makes the request, and repeats it while the server limits the request rate; records the end of the response.
     async fn run(self, mut http: Client, prepared: Request, limit: Duration) {
+        self.client.endpoint.wait_for_stream_test().await;
         wait_for_slot(&self.client.endpoint, &self.client.record).await;
         let (mut attempt, mut may_break_off) = (0, true);
         let timed = loop {

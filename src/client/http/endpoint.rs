@@ -25,6 +25,18 @@ pub(super) enum HttpTransport {
     Sse,
 }
 
+/// Whether the server's streams for its own messages hold up requests, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum GetStreams {
+    /// No stream was open yet.
+    #[default]
+    Untested,
+    /// They do no harm.
+    Usable,
+    /// The server answers no request while one is open.
+    HoldUpRequests,
+}
+
 /// The HTTP endpoint at which a server is reached.
 #[derive(Debug)]
 pub struct HttpEndpoint {
@@ -46,6 +58,8 @@ pub struct HttpEndpoint {
     rate_limiter: Mutex<RateLimiter>,
     /// Whether the server's rate limit asked for a longer wait than the client accepts: no further waits are made.
     exhausted: AtomicBool,
+    /// Whether streams for the server's own messages hold up requests.
+    pub(super) get_streams: tokio::sync::Mutex<GetStreams>,
     /// Where a server on this machine listens. Large tables take milliseconds to read, so they are read once.
     listens_at: OnceLock<Option<&'static str>>,
 }
@@ -60,6 +74,11 @@ struct RateLimiter {
 }
 
 impl HttpEndpoint {
+    /// Waits while it is tested whether streams hold up requests: another request would disturb the test.
+    pub(super) async fn wait_for_stream_test(&self) {
+        drop(self.get_streams.lock().await);
+    }
+
     /// An endpoint at an `http` or `https` URL; `headers` are sent with every request, and their values are masked
     /// wherever they would be recorded. `insecure` accepts any certificate.
     ///
@@ -141,6 +160,7 @@ impl HttpEndpoint {
             transport: Mutex::default(),
             rate_limiter: Mutex::default(),
             exhausted: AtomicBool::new(false),
+            get_streams: tokio::sync::Mutex::default(),
             listens_at: OnceLock::new(),
         }))
     }

@@ -98,6 +98,14 @@ impl ExchangeLog {
         self.record.add(Event::HttpEnd(Box::new(end)));
     }
 
+    /// Records the end of a response that is given up while it is being read.
+    pub(super) fn give_up(&self, number: usize) {
+        let end = self.state().open.remove(&number);
+        if let Some(end) = end {
+            self.record.add(Event::HttpEnd(Box::new(end)));
+        }
+    }
+
     /// Records the ends of all responses that are still being read.
     pub(super) fn finish_all(&self) {
         let open = std::mem::take(&mut self.state().open);

@@ -31,6 +31,8 @@ pub(crate) mod error_text;
 mod event_summary;
 #[cfg(feature = "http")]
 mod exchange_log;
+#[cfg(feature = "http")]
+mod get_stream;
 pub mod header;
 mod host_state;
 #[cfg(feature = "http")]

@@ -91,6 +91,7 @@ faults! {
     DisconnectBreaksServer, "http-disconnect-breaks-server", MODERN, "fails tools/list after a subscription stream was dropped";
     TasksGetStream, "http-tasks-get-stream", ONLY_2025_11_25, "answers tasks/get with a stream";
     // the GET stream
+    GetBlocksPosts, "http-get-blocks-posts", SESSIONS, "answers no POST while a GET stream is open";
     GetNotFound, "http-get-not-found", SESSIONS, "answers GET with status 404";
     GetJson, "http-get-json", SESSIONS, "answers GET with an empty JSON array";
     ResponseOnGet, "http-response-on-get", SESSIONS, "sends responses on the GET stream as well";

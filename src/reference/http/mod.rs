@@ -5,6 +5,7 @@
 
 mod authorization;
 mod client_injection;
+mod get_blocking;
 mod injection;
 mod response;
 mod session;
@@ -30,6 +31,7 @@ use tokio::sync::Notify;
 
 use authorization::ProtectedResource;
 use client_injection::Routes;
+use get_blocking::OpenGetStreams;
 use injection::{
     RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
 };
@@ -64,6 +66,7 @@ struct Server {
     broken: Arc<AtomicBool>,
     /// Where responses go if a fault routes those of all clients by their ids.
     routes: Routes,
+    get_streams: OpenGetStreams,
 }
 
 /// Whether a fault makes the server listen at every address of the machine. The caller opens the listener.
@@ -117,6 +120,7 @@ async fn serve_all(
         guard,
         broken: Arc::default(),
         routes: Routes::default(),
+        get_streams: OpenGetStreams::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -216,9 +220,12 @@ impl Server {
             }
         }
         let response = match (path.as_str(), &method) {
-            ("/mcp", &Method::POST) => return self.post(request).await,
+            ("/mcp", &Method::POST) => {
+                self.get_streams.wait_until_closed().await;
+                return self.post(request).await;
+            }
             ("/messages", &Method::POST) => return self.post_to_stream(request).await,
-            ("/mcp", &Method::GET) => self.listen(&request).await,
+            ("/mcp", &Method::GET) => self.get_streams.count(self.listen(&request).await, &self.faults),
             ("/mcp", &Method::DELETE) => self.end(&request),
             ("/mcp", _) => text_error(StatusCode::METHOD_NOT_ALLOWED, "use POST, GET or DELETE"),
             ("/sse", &Method::GET) => self.open_stream(&headers).await,
