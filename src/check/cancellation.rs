@@ -6,12 +6,16 @@ use serde_json::Value;
 
 use super::index::{ConnectionIndex, id_of, method_of};
 use super::violation::{CheckResult, Violation};
+use crate::transcript::Event;
 use crate::wire::{MessageKind, same_id, same_id_loosely};
 
 const CANCELLED: &str = "notifications/cancelled";
 
 /// How long after the client's response a cancellation can arrive that was sent before it.
 const MAX_CROSSING_TIME: Duration = Duration::from_secs(5);
+
+/// How much later a response has to arrive over HTTP to have been sent later: each travels on a connection of its own.
+const MAX_OVERTAKING_TIME: Duration = Duration::from_millis(250);
 
 /// The cancellations that the server sent, each with the id that it names.
 fn cancellations<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item = (usize, &'a Value)> + 'i {
@@ -122,10 +126,14 @@ pub(super) fn only_subscriptions(index: &ConnectionIndex<'_>) -> CheckResult {
 }
 
 /// Checks that a request which the client cancelled while it was open gets no response. A response that arrives before
-/// any later request is answered may have been sent before the server read the cancellation.
+/// any later request is answered may have been sent before the server read the cancellation; over HTTP, so may one that
+/// arrives shortly after.
 pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    for (cancelled_at, entry) in index.record.entries.iter().enumerate() {
+    let entries = &index.record.entries;
+    let is_http = entries.iter().any(|entry| matches!(entry.event, Event::HttpRequest(_)));
+    let overtaking = if is_http { MAX_OVERTAKING_TIME } else { Duration::ZERO };
+    for (cancelled_at, entry) in entries.iter().enumerate() {
         let Some(message) = entry.sent().filter(|message| method_of(message) == CANCELLED) else { continue };
         let Some(id) = message.pointer("/params/requestId") else { continue };
         let is_it = |request: &Value| id_of(request).is_some_and(|own| same_id(own, id));
@@ -140,7 +148,9 @@ pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> Che
             .filter_map(|exchange| exchange.responses.first().map(|(at, _)| *at))
             .min();
         match (answered, processed) {
-            (Some(answered), Some(processed)) if answered > processed => {
+            (Some(answered), Some(processed))
+                if answered > processed && entries[answered].at >= entries[processed].at + overtaking =>
+            {
                 let actual = "a response, after later requests were answered";
                 let positions = [cancelled.sent, cancelled_at, processed, answered];
                 checked.record(Some(Violation::new(actual, method_of(cancelled.request), &positions)));

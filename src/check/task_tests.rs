@@ -15,20 +15,29 @@ use crate::case::ConnectionCheck::{
     TaskTimestampsConsistent, TasksListed, TimedOutRequestsCancelled,
 };
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, SessionParameters, Transcript};
+use crate::transcript::{Entry, Event, HttpRequest, SessionParameters, Transcript};
 use crate::wire::Frame;
 
 /// How many things a check checked, and how many violate it; what the client sends is `true`.
 fn run(check: ConnectionCheck, revision: Revision, messages: &[(bool, Value)]) -> (usize, usize) {
-    let entries = messages.iter().enumerate().map(|(at, (is_sent, message))| {
+    run_events(check, revision, events_every(Duration::from_secs(1), messages))
+}
+
+/// Messages that follow each other after the same time.
+fn events_every(pause: Duration, messages: &[(bool, Value)]) -> Vec<Arc<Entry>> {
+    let entry = |at: Duration, (is_sent, message): &(bool, Value)| {
         let frame = Frame::from_value(message);
         let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
-        Arc::new(Entry { at: Duration::from_secs(at as u64), event })
-    });
+        Arc::new(Entry { at, event })
+    };
+    messages.iter().zip(0..).map(|(message, at)| entry(pause * at, message)).collect()
+}
+
+fn run_events(check: ConnectionCheck, revision: Revision, entries: Vec<Arc<Entry>>) -> (usize, usize) {
     let opening = json!({ "protocolVersion": revision.as_str(), "capabilities": {} });
     let session_parameters =
         SessionParameters { client_capabilities: json!({}), opening: Some(opening), ..SessionParameters::default() };
-    let transcript = Transcript { entries: entries.collect(), session_parameters };
+    let transcript = Transcript { entries, session_parameters };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
     let watched = IndexedConnections::new(&connected, revision);
     let checked = check_named(check, &watched.connections[0], revision);
@@ -242,4 +251,21 @@ fn a_response_to_a_cancelled_request_counts_only_after_later_responses() {
     assert_eq!(with(std::slice::from_ref(&other)), (1, 0));
     assert_eq!(with(&[other.clone(), late.clone()]), (1, 1));
     assert_eq!(with(&[late, other]), (0, 0));
+}
+
+#[test]
+fn over_http_a_response_to_a_cancelled_request_may_be_overtaken_by_a_later_one() {
+    let messages = [
+        request(1, "tools/call", json!({})),
+        cancelled(true, &json!(1)),
+        request(2, "ping", json!({})),
+        result(2, json!({})),
+        result(1, json!({})),
+    ];
+    let over_http = |pause: u64| {
+        let mut entries = events_every(Duration::from_millis(pause), &messages);
+        entries.insert(0, Arc::new(Entry { at: Duration::ZERO, event: Event::HttpRequest(HttpRequest::default()) }));
+        run_events(NoResponseAfterCancellation, Revision::V2025_11_25, entries)
+    };
+    assert_eq!((over_http(249), over_http(250)), ((0, 0), (1, 1)));
 }

@@ -567,7 +567,8 @@ fn judge_clean_server(
     let of_author = findings_of_the_author(&read_report(report_path)?, server.sdk, least)
         .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
     if !of_author.is_empty() || output.status.code() != Some(0) {
-        return Err(format!("{}: attributed to the author: {of_author:?}", output.status));
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        return Err(format!("{}: attributed to the author: {of_author:?}: {stdout}{stderr}", output.status));
     }
     Ok(())
 }
