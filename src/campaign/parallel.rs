@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::settings::CampaignSettings;
 use super::tool_run::QueuedTool;
-use super::tools::SelectedTool;
-use super::value_pool::ValuePool;
 use super::worker::Worker;
+use crate::campaign::calls::tools::SelectedTool;
+use crate::campaign::calls::value_pool::ValuePool;
 use crate::spec::Transport;
 
 /// How much faster later calls of a tool are than its first one.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::failure_folder::FailureFolder;
+use crate::campaign::failures::failure_folder::FailureFolder;
 use crate::plan::{CallBudget, FuzzPlan};
 use crate::spec::{Revision, Transport};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::call_plan::CallPlan;
-use super::counts::ToolCounts;
-use super::known_crashes::KnownCrashes;
-use super::latency_monitor::LatencyMonitor;
-use super::value_pool::ValuePool;
+use crate::campaign::calls::call_plan::CallPlan;
+use crate::campaign::calls::value_pool::ValuePool;
+use crate::campaign::failures::known_crashes::KnownCrashes;
+use crate::campaign::monitors::latency_monitor::LatencyMonitor;
+use crate::campaign::report::counts::ToolCounts;
 use crate::event::{ToolFuzz, Untested};
 
 /// The fuzzing of one tool: its planned calls, and what their responses showed.

@@ -1,6 +1,6 @@
 //! A fuzzing worker: calls the tools in its queue one after the other, on its own process of the server.
 //!
-//! It carries out the steps of the schedule, asks the limits whether to go on, and passes what the oracles suspect to
+//! It carries out the steps of the schedule, asks the budget whether to go on, and passes what the oracles suspect to
 //! the shrinker.
 
 mod rounds;
@@ -11,28 +11,28 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::call_plan::CallPlan;
-use super::caller::Caller;
-use super::canaries::{Canaries, CanaryScope};
-use super::environment::Environment;
-use super::failure::{Failure, Failures};
-use super::failure_test::Suspicion;
-use super::fuzz_call::FuzzCall;
-use super::growth::{CALLS_PER_BLOCK, confirmed_growth, growth_failure};
-use super::limits::{Decision, Limits, Situation, TimeNeed};
-use super::list_change::ListsBefore;
-use super::repeated_calls::RepeatedCalls;
-use super::replay::{FixedFailure, Replay};
-use super::resource_monitor::{ResourceMonitor, ResourceSuspicion};
-use super::schedule::{Phase, Schedule, Step};
+use super::budget::{Budget, Decision, Situation, TimeNeed};
 use super::settings::CampaignSettings;
-use super::shared_failures::SharedFailures;
-use super::shrink::{Effort, FailureShrinker};
-use super::swapped_responses::{find_swapped_responses, swap_candidates};
 use super::tool_run::{QueuedTool, ToolRun};
-use super::tools::FuzzTools;
-use super::untested::untested;
-use super::value_pool::ValuePool;
+use crate::campaign::calls::call_plan::CallPlan;
+use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::calls::schedule::{Phase, Schedule, Step};
+use crate::campaign::calls::tools::FuzzTools;
+use crate::campaign::calls::value_pool::ValuePool;
+use crate::campaign::failures::failure::{Failure, Failures};
+use crate::campaign::failures::replay::{FixedFailure, Replay};
+use crate::campaign::failures::shared_failures::SharedFailures;
+use crate::campaign::minimizer::failure_test::Suspicion;
+use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
+use crate::campaign::monitors::canaries::{Canaries, CanaryScope};
+use crate::campaign::monitors::growth::{CALLS_PER_BLOCK, confirmed_growth, growth_failure};
+use crate::campaign::monitors::list_change::ListsBefore;
+use crate::campaign::monitors::repeated_calls::RepeatedCalls;
+use crate::campaign::monitors::resource_monitor::{ResourceMonitor, ResourceSuspicion};
+use crate::campaign::monitors::swapped_responses::{find_swapped_responses, swap_candidates};
+use crate::campaign::process::caller::Caller;
+use crate::campaign::process::environment::Environment;
+use crate::campaign::report::untested::untested;
 use crate::case::{Oracle, Regression};
 use crate::check::fuzz::{Call, is_misplaced_keyword, misplaced_keywords, unsatisfiable};
 
@@ -51,7 +51,7 @@ pub(super) struct Worker<'a> {
     environment: &'a Arc<dyn Environment>,
     settings: &'a CampaignSettings<'a>,
     caller: Caller<'a>,
-    limits: Limits,
+    budget: Budget,
     failures: Failures,
     canaries: Canaries,
     repeated_calls: RepeatedCalls,
@@ -88,7 +88,7 @@ impl<'a> Worker<'a> {
             environment,
             settings,
             caller: Caller::new(environment, settings, tools),
-            limits: Limits::new(settings, began),
+            budget: Budget::new(settings, began),
             failures: Failures::new(shared_failures),
             canaries: Canaries::default(),
             repeated_calls: RepeatedCalls::default(),
@@ -101,7 +101,7 @@ impl<'a> Worker<'a> {
     pub(super) fn another(&self, shared_failures: &SharedFailures) -> Self {
         let now = Instant::now();
         Self {
-            limits: self.limits.for_another_worker(self.settings, now),
+            budget: self.budget.for_another_worker(self.settings, now),
             canaries: self.canaries.clone(),
             ..Self::new(self.environment, self.settings, self.caller.tools(), shared_failures, now)
         }
@@ -109,12 +109,12 @@ impl<'a> Worker<'a> {
 
     /// Chooses the plain calls to repeat, and replays saved failures; returns those that no longer fail.
     pub(super) async fn prepare(&mut self, saved: &[(PathBuf, Regression)]) -> Vec<FixedFailure> {
-        self.caller.process.set_deadline(self.limits.last_deadline());
+        self.caller.process.set_deadline(self.budget.last_deadline());
         if let Err(problem) = self.choose_canaries().await {
-            self.limits.stop(problem);
+            self.budget.stop(problem);
         }
         self.replay(saved).await.unwrap_or_else(|problem| {
-            self.limits.stop(problem);
+            self.budget.stop(problem);
             Vec::new()
         })
     }
@@ -182,7 +182,7 @@ impl<'a> Worker<'a> {
         let latency = tool.first_call.unwrap_or_default();
         let share = call_plan.share();
         let need = TimeNeed { calls: share.others(), mutants: share.mutants, latency };
-        queued.time_left = self.limits.share(Instant::now(), tools, need);
+        queued.time_left = self.budget.share(Instant::now(), tools, need);
         let mut run = ToolRun::new(call_plan);
         self.wait_for_cases(queued.tool).await;
         // The startup time of a process does not count: it could take all of the time slice.
@@ -192,19 +192,19 @@ impl<'a> Worker<'a> {
             Ok(()) => self.fuzz_in_phases(&mut run).await,
             Err(problem) => Err(problem),
         };
-        queued.time_left = self.limits.slice_left(Instant::now());
+        queued.time_left = self.budget.slice_left(Instant::now());
         self.check_keywords(&mut run.call_plan);
         queued.note = match outcome {
             Ok(calls_left) => {
                 queued.calls_left = calls_left;
                 // A part of the calls is reserved for values from other tools' results.
                 let is_complete = run.counts.total() + calls_left >= run.call_plan.total();
-                let note = self.limits.tool_note(Instant::now(), is_complete, tool.is_slow());
-                self.limits.end_tool(run.counts.is_served_mostly());
+                let note = self.budget.tool_note(Instant::now(), is_complete, tool.is_slow());
+                self.budget.end_tool(run.counts.is_served_mostly());
                 note
             }
             Err(problem) => {
-                self.limits.stop(problem.clone());
+                self.budget.stop(problem.clone());
                 Some(problem)
             }
         };
@@ -219,11 +219,11 @@ impl<'a> Worker<'a> {
             run.pool = pool.clone();
             let schedule = Schedule::with_shared_values(queued.calls_left);
             if let Err(problem) = self.follow(schedule, run, &mut ResourceMonitor::default()).await {
-                self.limits.stop(problem);
+                self.budget.stop(problem);
             }
             let is_complete = run.counts.total() >= run.call_plan.total();
             let is_slow = self.caller.tools().get(queued.tool).is_slow();
-            queued.note = self.limits.tool_note(Instant::now(), is_complete, is_slow);
+            queued.note = self.budget.tool_note(Instant::now(), is_complete, is_slow);
         }
         queued.note = queued.note.take().or_else(|| run.crashes.note());
         // A call that succeeded in discovery shows that the tool can be used.
@@ -241,15 +241,15 @@ impl<'a> Worker<'a> {
             calls: process.calls(),
             shrinking_calls: self.shrinking_calls,
             restarts: process.starts().saturating_sub(1),
-            waited: self.limits.waited(),
-            stop_reason: self.limits.stop_reason().map(str::to_owned),
-            given_up: self.limits.counters().has_given_up(),
+            waited: self.budget.waited(),
+            stop_reason: self.budget.stop_reason().map(str::to_owned),
+            given_up: self.budget.counters().has_given_up(),
             had_process: process.had_process(),
             failures: self.failures,
         }
     }
 
-    /// What the limits depend on.
+    /// What the budget depends on.
     fn situation(&self) -> Situation {
         Situation { is_stopping: self.environment.is_stopping(), starts: self.caller.process.starts() }
     }
@@ -257,19 +257,19 @@ impl<'a> Worker<'a> {
     /// Whether fuzzing has to stop.
     fn is_over(&mut self) -> bool {
         let situation = self.situation();
-        self.limits.is_over(Instant::now(), situation)
+        self.budget.is_over(Instant::now(), situation)
     }
 
     /// Whether to make further calls of the current tool.
     fn continues(&mut self) -> bool {
         let situation = self.situation();
-        self.limits.decide(Instant::now(), situation) == Decision::Continue
+        self.budget.decide(Instant::now(), situation) == Decision::Continue
     }
 
     fn begin_tool(&mut self, time: Duration, latency: Duration) {
-        self.limits.begin_tool(Instant::now(), time);
+        self.budget.begin_tool(Instant::now(), time);
         self.caller.timeouts.begin_tool(latency);
-        self.caller.process.set_deadline(self.limits.last_deadline());
+        self.caller.process.set_deadline(self.budget.last_deadline());
     }
 
     /// How many calls of a tool are in flight in a phase.
@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
         }
         let began = Instant::now();
         self.environment.wait_for_cases().await;
-        self.limits.add_wait(began.elapsed());
+        self.budget.add_wait(began.elapsed());
     }
 
     /// Runs the phases that need only this tool; returns how many calls are left for those that use other tools'
@@ -378,16 +378,16 @@ impl<'a> Worker<'a> {
         }
         if phase == Phase::Malformed {
             // Other tools already showed that these arguments go unanswered, which is no fault of this tool.
-            round.retain(|fuzz_call| !self.limits.counters().is_known_unanswered(fuzz_call));
+            round.retain(|fuzz_call| !self.budget.counters().is_known_unanswered(fuzz_call));
         }
         round.retain(|fuzz_call| !run.crashes.omits(&fuzz_call.call));
         let in_flight = self.in_flight(phase, run.tool());
         if phase != Phase::Mixed {
             return self.run_round(&round, in_flight, run).await;
         }
-        let (began, shrinking) = (Instant::now(), self.limits.shrinking_time());
+        let (began, shrinking) = (Instant::now(), self.budget.shrinking_time());
         self.run_round(&round, in_flight, run).await?;
-        if self.limits.shrinking_time() == shrinking {
+        if self.budget.shrinking_time() == shrinking {
             monitor.record_round(round.len(), began.elapsed());
         }
         Ok(())
@@ -427,14 +427,14 @@ impl<'a> Worker<'a> {
             }
         }
         self.shrinking_calls += self.caller.process.calls() - made;
-        self.limits.add_shrinking(began.elapsed());
+        self.budget.add_shrinking(began.elapsed());
         Ok(())
     }
 
     /// What the calls of a tool seem to make grow, if there is time to find out.
     fn growth_suspicion(&mut self, monitor: &ResourceMonitor, run: &ToolRun) -> Option<ResourceSuspicion> {
         // A tool that gets slower with each call runs out of time, which is what this looks for.
-        let used_up = run.latencies.shows_trends() && self.limits.is_only_out_of_time(Instant::now());
+        let used_up = run.latencies.shows_trends() && self.budget.is_only_out_of_time(Instant::now());
         let slower = used_up || run.latencies.is_slower();
         let suspicion = match monitor.suspicion(self.caller.process.process_id()) {
             Some(ResourceSuspicion::FilesOrProcesses) => ResourceSuspicion::FilesOrProcesses,
@@ -443,7 +443,7 @@ impl<'a> Worker<'a> {
         };
         let got_slower = suspicion != ResourceSuspicion::Memory
             && !self.is_over()
-            && self.limits.is_only_out_of_time(Instant::now());
+            && self.budget.is_only_out_of_time(Instant::now());
         (got_slower || self.continues()).then_some(suspicion)
     }
 
@@ -476,13 +476,13 @@ impl<'a> Worker<'a> {
         let failing = suspicion.failing.as_ref();
         let is_brief = failing.is_some_and(|(fuzz_call, _)| self.failures.share(fuzz_call.tool, &suspicion.violation));
         let environment = self.environment.as_ref();
-        let effort = Effort { is_brief, deadline: self.limits.last_deadline() };
+        let effort = Effort { is_brief, deadline: self.budget.last_deadline() };
         let shrinker =
             FailureShrinker::new(&mut self.caller, suspicion, &run.call_plan, self.settings, environment, effort);
         let found = shrinker.shrink().await;
-        self.caller.process.set_deadline(self.limits.last_deadline());
+        self.caller.process.set_deadline(self.budget.last_deadline());
         self.shrinking_calls += self.caller.process.calls() - made;
-        self.limits.add_shrinking(began.elapsed());
+        self.budget.add_shrinking(began.elapsed());
         found
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::tools::FuzzTools;
+use crate::campaign::calls::tools::FuzzTools;
 use crate::sequence::{ParameterType, Role, SequenceTool};
 
 /// The beginning of every text that sequences write, so that whoever finds it knows where it comes from.

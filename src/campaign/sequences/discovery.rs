@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::caller::Caller;
 use super::arguments::{Amount, ArgumentMaker, is_new, made_up};
 use super::execution::{CallAllowance, StepExchange, call};
 use super::kinds::{Identifier, ObjectKind, ObjectTool, ParentLink};
+use crate::campaign::process::caller::Caller;
 use crate::sequence::{
     FoundValue, Parameter, ParameterType, Role, SequenceTool, StepAnswer, affinity, like, values, words,
 };

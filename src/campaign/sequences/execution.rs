@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::super::caller::Caller;
-use super::super::fuzz_call::FuzzCall;
+use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::process::caller::Caller;
 use crate::check::fuzz::{Arguments, Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, outcome};
 use crate::sequence::{SequenceStep, StepAnswer, StepRecord, members, words};
 use crate::verdict::{CallKind, CallOutcome};

@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::failure::{Failure, counterexample, without_large_values};
-use super::super::fuzz_call::FuzzCall;
-use super::super::saved_failure::file_name;
 use super::SequenceRunner;
 use super::arguments::with_new_words;
 use super::execution::{StepExchange, execute, records};
+use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
+use crate::campaign::failures::saved_failure::file_name;
 use crate::case::{Oracle, Regression};
 use crate::check::fuzz::{OracleViolation, sequence_violation};
 use crate::sequence::{CallSequence, Claim, Expectation, SequenceStep};

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::super::tools::FuzzTools;
 use super::arguments::{Amount, ArgumentMaker};
 use super::discovery::example;
 use super::kinds::{Identifier, ObjectKind, ParentLink};
+use crate::campaign::calls::tools::FuzzTools;
 use crate::case::Oracle;
 use crate::sequence::{Claim, Expectation, Role, SequenceStep, SequenceTool, StepSource, StepValue};
 

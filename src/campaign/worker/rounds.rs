@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::super::failure::Failure;
-use super::super::failure_test::{FailureTest, Suspicion};
-use super::super::fuzz_call::{BurstEnd, FuzzCall};
 use super::super::tool_run::ToolRun;
 use super::Worker;
+use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
+use crate::campaign::failures::failure::Failure;
+use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::case::Oracle;
 use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, outcome, response_class};
 use crate::event::CallOutcome;
@@ -50,7 +50,7 @@ impl Worker<'_> {
         }
         if self.environment.is_judging_cases() {
             // Calls are slower while cases run.
-            self.limits.exclude_from_slice(began.elapsed());
+            self.budget.exclude_from_slice(began.elapsed());
         }
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Worker<'_> {
     ) -> Result<usize, String> {
         let soon = self.caller.timeouts.first();
         let process = &mut self.caller.process;
-        process.set_sending_deadline(Some(self.limits.tool_deadline(Instant::now())));
+        process.set_sending_deadline(Some(self.budget.tool_deadline(Instant::now())));
         let burst = process.burst(fuzz_calls, in_flight, soon).await;
         process.set_sending_deadline(None);
         let burst = burst?;
@@ -125,7 +125,7 @@ impl Worker<'_> {
 
     /// Counts an exchange and judges it.
     fn count_and_judge(&mut self, exchange: &FuzzExchange, run: &mut ToolRun) -> Vec<OracleViolation> {
-        self.limits.counters_mut().record_response(exchange);
+        self.budget.counters_mut().record_response(exchange);
         let alone = (exchange.alone && exchange.outcome == ExchangeOutcome::Answered).then_some(exchange.duration);
         let answered = alone.filter(|_| !exchange.responses.is_empty());
         let is_new = run.counts.count(&exchange.call, outcome(exchange), &response_class(exchange), answered);
@@ -176,7 +176,7 @@ impl Worker<'_> {
         run: &mut ToolRun,
     ) -> Result<(), String> {
         if *end == BurstEnd::Flooded {
-            self.limits.stop_finally("the server wrote endlessly without answering");
+            self.budget.stop_finally("the server wrote endlessly without answering");
             return Ok(());
         }
         if self.caller.process.is_gone() {
@@ -202,24 +202,24 @@ impl Worker<'_> {
                 self.caller.timeouts.record(exchange.duration);
             }
             culprit |= exchange.outcome != ExchangeOutcome::Answered;
-            self.limits.counters_mut().record_failure(&exchange);
+            self.budget.counters_mut().record_failure(&exchange);
             if matches!(exchange.outcome, ExchangeOutcome::Exited { .. }) {
                 run.crashes.record_crash(&exchange.call);
             }
             if matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
-                self.limits.exclude_from_slice(soon);
+                self.budget.exclude_from_slice(soon);
             }
             let began = Instant::now();
             let mut violations = self.count_and_judge(&exchange, run);
             self.environment.add_judging_time(began.elapsed());
-            if !self.limits.counters().had_full_timeouts() {
+            if !self.budget.counters().had_full_timeouts() {
                 violations.retain(|violation| violation.oracle != Oracle::Hang);
             }
             self.handle_violations(&exchange, violations, record, run).await?;
         }
         if let (false, Some(last)) = (culprit, last) {
             // No call does it alone, so preceding calls are needed.
-            self.limits.counters_mut().record_server_end();
+            self.budget.counters_mut().record_server_end();
             let violations = self.caller.judge(run.tool(), &last);
             self.handle_violations(&last, violations, record, run).await?;
         }
@@ -242,14 +242,14 @@ impl Worker<'_> {
             // Such a call is known to go unanswered for the full timeout.
             return Ok(exchange);
         }
-        if !self.limits.counters_mut().grant_full_timeout() {
+        if !self.budget.counters_mut().grant_full_timeout() {
             return Ok(exchange);
         }
         let began = Instant::now();
         let retried = self.caller.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
         if retried.outcome != ExchangeOutcome::Answered {
-            self.limits.counters_mut().record_full_timeout(&retried);
-            self.limits.add_shrinking(began.elapsed());
+            self.budget.counters_mut().record_full_timeout(&retried);
+            self.budget.add_shrinking(began.elapsed());
         }
         Ok(retried)
     }
@@ -267,7 +267,7 @@ impl Worker<'_> {
     /// Reports the end of a server that the client cannot restart, with the last of the calls in flight, as nothing
     /// can be repeated.
     fn report_server_end_by(&mut self, suspects: Vec<OpenCall>, tool: usize) {
-        self.limits.stop_finally("the server ended, and the client cannot restart it");
+        self.budget.stop_finally("the server ended, and the client cannot restart it");
         let others = suspects.len().saturating_sub(1);
         let Some((_, last)) = suspects.into_iter().next_back() else { return };
         for mut violation in self.caller.judge(tool, &last) {
@@ -314,7 +314,7 @@ impl Worker<'_> {
             if self.failures.count(tool, &violation) {
                 continue;
             }
-            let found = if self.failures.may_shrink(tool) && self.limits.may_shrink(Instant::now()) {
+            let found = if self.failures.may_shrink(tool) && self.budget.may_shrink(Instant::now()) {
                 // The call as sent, with its reused values.
                 let made = record.iter().find(|(id, fuzz_call)| *id == exchange.id && fuzz_call.tool == tool);
                 let fuzz_call = made.map_or_else(

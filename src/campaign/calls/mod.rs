@@ -1,0 +1,13 @@
+//! What to call next, of which tool and with which arguments; the randomness and the corpus are here.
+//!
+//! Nothing here knows a process or a clock: each call is a value that `process` makes.
+
+mod applicable_keywords;
+pub(super) mod call_plan;
+mod call_source;
+pub(super) mod fuzz_call;
+mod mutant_calls;
+pub(super) mod schedule;
+pub(super) mod tools;
+pub(super) mod value_pool;
+pub(super) mod vary;

@@ -1,0 +1,103 @@
+//! The tools of a campaign, each known by its index.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fuzz_call::FuzzCall;
+use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, Validity, judge};
+use crate::fuzz::ToolSchema;
+use crate::spec::Revision;
+use crate::verdict::CallKind;
+
+/// A tool to fuzz, as discovery found it.
+#[derive(Debug)]
+pub(crate) struct SelectedTool {
+    pub(crate) name: String,
+    pub(crate) definition: Value,
+    /// Its `inputSchema`, if it can be read.
+    pub(crate) schema: Option<Arc<ToolSchema>>,
+    /// The arguments with which it succeeded in discovery, if it did.
+    pub(crate) working_arguments: Option<Value>,
+    /// How long its first call took, if there was one.
+    pub(crate) first_call: Option<Duration>,
+    /// Whether it is annotated `readOnlyHint: true`.
+    pub(crate) is_read_only: bool,
+    /// Whether it is annotated `idempotentHint: true`.
+    pub(crate) is_idempotent: bool,
+}
+
+/// From which duration of its first call on a tool is slow: several of its calls are in flight in every phase.
+const SLOW_CALL: Duration = Duration::from_millis(250);
+
+impl SelectedTool {
+    /// Whether a call takes so long that several of them should be in flight.
+    pub(in crate::campaign) fn is_slow(&self) -> bool {
+        self.first_call.is_some_and(|duration| duration >= SLOW_CALL)
+    }
+}
+
+/// The tools of a campaign with what their responses are judged by.
+#[derive(Debug)]
+pub(in crate::campaign) struct FuzzTools {
+    selected: Vec<SelectedTool>,
+    fuzzed: Vec<FuzzedTool>,
+}
+
+impl FuzzTools {
+    /// Prepares the tools; `known_strings` may occur in error messages.
+    pub(in crate::campaign) fn new(selected: Vec<SelectedTool>, revision: Revision, known_strings: &[String]) -> Self {
+        let fuzzed = |tool: &SelectedTool| FuzzedTool::new(&tool.definition, revision, known_strings.to_vec());
+        Self { fuzzed: selected.iter().map(fuzzed).collect(), selected }
+    }
+
+    pub(in crate::campaign) fn len(&self) -> usize {
+        self.selected.len()
+    }
+
+    pub(in crate::campaign) fn all(&self) -> &[SelectedTool] {
+        &self.selected
+    }
+
+    pub(in crate::campaign) fn get(&self, tool: usize) -> &SelectedTool {
+        &self.selected[tool]
+    }
+
+    pub(in crate::campaign) fn name(&self, tool: usize) -> &str {
+        &self.fuzzed[tool].name
+    }
+
+    pub(in crate::campaign) fn names(&self) -> impl Iterator<Item = &str> {
+        self.fuzzed.iter().map(|tool| tool.name.as_str())
+    }
+
+    pub(in crate::campaign) fn definitions(&self) -> Vec<&Value> {
+        self.selected.iter().map(|tool| &tool.definition).collect()
+    }
+
+    /// The schema of a tool, if it can be read.
+    pub(in crate::campaign) fn schema(&self, tool: usize) -> Option<&ToolSchema> {
+        self.selected[tool].schema.as_deref()
+    }
+
+    /// The index of the tool with a name.
+    pub(in crate::campaign) fn position(&self, name: &str) -> Option<usize> {
+        self.selected.iter().position(|tool| tool.name == name)
+    }
+
+    /// Judges the responses to a call of a tool.
+    pub(in crate::campaign) fn judge(&self, tool: usize, exchange: &FuzzExchange) -> Vec<OracleViolation> {
+        judge(&self.fuzzed[tool], exchange)
+    }
+
+    /// For each tool that succeeded in discovery, its plain call.
+    pub(in crate::campaign) fn plain_calls(&self) -> Vec<FuzzCall> {
+        let of = |(tool, selected): (usize, &SelectedTool)| {
+            let arguments = Arguments::Json(selected.working_arguments.clone()?);
+            let call = Call { kind: CallKind::Valid, validity: Validity::Valid, arguments, choices: None };
+            Some(FuzzCall::new(tool, Arc::new(call)))
+        };
+        self.selected.iter().enumerate().filter_map(of).collect()
+    }
+}

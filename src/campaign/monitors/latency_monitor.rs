@@ -1,0 +1,98 @@
+//! Watches whether the calls of a tool become slower.
+
+use std::time::Duration;
+
+/// The minimum number of latencies that show a trend.
+const MIN_TIMED_CALLS: usize = 24;
+
+/// The latencies of one tool.
+#[derive(Debug, Default)]
+pub(in crate::campaign) struct LatencyMonitor {
+    /// Of successful calls with nothing else in flight; only the first ones are kept.
+    calls: Vec<Duration>,
+    /// Of the plain call.
+    plain_calls: Vec<Duration>,
+}
+
+impl LatencyMonitor {
+    /// Records the latency of a successful call with nothing else in flight.
+    pub(in crate::campaign) fn record(&mut self, latency: Duration) {
+        const MAX_LATENCIES: usize = 4_096;
+        if self.calls.len() < MAX_LATENCIES {
+            self.calls.push(latency);
+        }
+    }
+
+    /// Records the latency of the plain call.
+    pub(super) fn record_plain_call(&mut self, latency: Duration) {
+        self.plain_calls.push(latency);
+    }
+
+    /// Whether there are enough latencies to show a trend.
+    pub(in crate::campaign) fn shows_trends(&self) -> bool {
+        self.calls.len() >= MIN_TIMED_CALLS
+    }
+
+    /// Whether the tool became slow enough to deserve a closer look.
+    pub(in crate::campaign) fn is_slower(&self) -> bool {
+        is_slower(&self.plain_calls) || becomes_slower(&self.calls)
+    }
+}
+
+/// Whether the calls of a tool are slower at the end than at the start: the median, or the 90th percentile.
+fn becomes_slower(times: &[Duration]) -> bool {
+    const MIN_CALLS_FOR_PERCENTILE: usize = 48;
+    let at = |times: &[Duration], tenths: usize| {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        times.get(times.len() * tenths / 10).copied().unwrap_or_default()
+    };
+    let is_slower = |part: usize, tenths: usize, by: u64| {
+        let (first, last) = (at(&times[..part], tenths), at(&times[times.len() - part..], tenths));
+        last > first * 2 && last > first + Duration::from_millis(by)
+    };
+    times.len() >= MIN_TIMED_CALLS && is_slower(times.len() / 3, 5, 1)
+        || times.len() >= MIN_CALLS_FOR_PERCENTILE && is_slower(times.len() / 4, 9, 2)
+}
+
+/// Whether the same call became slower.
+fn is_slower(times: &[Duration]) -> bool {
+    const MIN_SLOWDOWN: Duration = Duration::from_millis(2);
+    match times {
+        [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + MIN_SLOWDOWN,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slower_median_or_90th_percentile_is_detected() {
+        let times = |many: u64, of: fn(u64) -> u64| -> Vec<Duration> {
+            (0..many).map(|at| Duration::from_micros(of(at))).collect()
+        };
+        assert!(becomes_slower(&times(30, |at| 100 * at)));
+        assert!(!becomes_slower(&times(20, |at| 1_000 * at)), "too few");
+        assert!(!becomes_slower(&times(60, |_| 5_000)));
+        assert!(!becomes_slower(&times(60, |at| 10 * at)), "too little");
+        // One call in five gets slower, which the median does not show.
+        assert!(becomes_slower(&times(60, |at| if at % 5 == 0 { 300 * at } else { 100 })));
+        assert!(!becomes_slower(&times(40, |at| if at == 39 { 90_000 } else { 100 })));
+    }
+
+    #[test]
+    fn a_plain_call_has_to_be_slow_twice() {
+        let slower = |millis: &[u64]| {
+            let mut monitor = LatencyMonitor::default();
+            for millis in millis {
+                monitor.record_plain_call(Duration::from_millis(*millis));
+            }
+            monitor.is_slower()
+        };
+        assert!(slower(&[1, 1, 9, 9]));
+        assert!(!slower(&[1, 1, 1, 9]));
+        assert!(!slower(&[1, 9]), "the two last ones do not include the first");
+    }
+}

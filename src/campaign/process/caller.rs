@@ -1,0 +1,178 @@
+//! Calls tools on a process of the server, and waits for the responses as long as the tool usually takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::environment::Environment;
+use super::lists::ListReader;
+use super::server_process::ServerProcess;
+use super::timeouts::Timeouts;
+use crate::campaign::calls::fuzz_call::{FuzzCall, ServedCall};
+use crate::campaign::calls::tools::FuzzTools;
+use crate::campaign::settings::CampaignSettings;
+use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation};
+
+/// The time limit for repeating the calls that preceded an unanswered one.
+const MAX_HISTORY_REPLAY_TIME: Duration = Duration::from_secs(3);
+
+/// Makes calls on one process of the server at a time.
+pub(in crate::campaign) struct Caller<'a> {
+    pub(in crate::campaign) process: ServerProcess,
+    pub(in crate::campaign) timeouts: Timeouts,
+    tools: &'a FuzzTools,
+    lists: ListReader,
+}
+
+impl<'a> Caller<'a> {
+    pub(in crate::campaign) fn new(
+        environment: &Arc<dyn Environment>,
+        settings: &CampaignSettings<'_>,
+        tools: &'a FuzzTools,
+    ) -> Self {
+        Self {
+            process: ServerProcess::new(environment, settings, tools),
+            timeouts: Timeouts::new(settings.timeout),
+            tools,
+            lists: ListReader::new(settings.has_resources, settings.has_prompts),
+        }
+    }
+
+    /// The tools that can be called.
+    pub(in crate::campaign) fn tools(&self) -> &'a FuzzTools {
+        self.tools
+    }
+
+    /// Judges the responses to a call of a tool.
+    pub(in crate::campaign) fn judge(&self, tool: usize, exchange: &FuzzExchange) -> Vec<OracleViolation> {
+        self.tools.judge(tool, exchange)
+    }
+
+    /// Makes one call with the full timeout.
+    pub(in crate::campaign) async fn call(&mut self, fuzz_call: &FuzzCall) -> Result<FuzzExchange, String> {
+        self.process.call(fuzz_call, self.timeouts.full()).await
+    }
+
+    /// Makes one call with the first timeout.
+    pub(in crate::campaign) async fn call_briefly(&mut self, fuzz_call: &FuzzCall) -> Result<FuzzExchange, String> {
+        self.process.call(fuzz_call, self.timeouts.first()).await
+    }
+
+    /// The timeout of a call that is expected to hang.
+    pub(in crate::campaign) fn shrink_timeout(&self) -> Duration {
+        self.timeouts.shrinking(self.process.startup())
+    }
+
+    /// The server's lists, in the form that is compared.
+    pub(in crate::campaign) async fn read_lists(&mut self) -> Result<Option<Value>, String> {
+        self.lists.read(&mut self.process, self.timeouts.full()).await
+    }
+
+    /// Makes calls one by one, each with current values from the results of earlier ones. Stops after a call that is
+    /// not answered if `only_answered`; returns its index and exchange in that case, and the successful calls.
+    pub(in crate::campaign) async fn call_in_order(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        only_answered: bool,
+    ) -> Result<(Vec<ServedCall>, Option<(usize, FuzzExchange)>), String> {
+        let mut served: Vec<ServedCall> = Vec::new();
+        for (at, fuzz_call) in fuzz_calls.iter().enumerate() {
+            let exchange = self.call(&fuzz_call.with_values_from(&served)).await?;
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
+                served.push((fuzz_call.tool, Arc::clone(&fuzz_call.call), result.clone()));
+            }
+            if only_answered && exchange.outcome != ExchangeOutcome::Answered {
+                return Ok((served, Some((at, exchange))));
+            }
+        }
+        Ok((served, None))
+    }
+
+    /// Repeats the calls whose results these calls reuse: another process does not know those values, and this one
+    /// may have forgotten them.
+    pub(in crate::campaign) async fn with_current_values(
+        &mut self,
+        fuzz_calls: Vec<FuzzCall>,
+    ) -> Result<Vec<FuzzCall>, String> {
+        let mut served: Vec<ServedCall> = Vec::new();
+        for reused in fuzz_calls.iter().flat_map(|fuzz_call| fuzz_call.reused.iter()) {
+            let Some(source) = &reused.source else { continue };
+            let is_it = |call: &Arc<Call>| Arc::ptr_eq(call, source);
+            if served.iter().any(|(_, call, _)| is_it(call)) {
+                continue;
+            }
+            let exchange = self.call(&FuzzCall::new(reused.origin.tool, Arc::clone(source))).await?;
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
+                served.push((reused.origin.tool, Arc::clone(source), result.clone()));
+            }
+        }
+        Ok(fuzz_calls.iter().map(|fuzz_call| fuzz_call.with_values_exactly_from(&served)).collect())
+    }
+
+    /// Repeats an unanswered call on a fresh process for the rest of its timeout, while the first process keeps the
+    /// same time. `history` are the calls before it, and `waited` is the time waited so far.
+    pub(in crate::campaign) async fn retry_with_more_time(
+        &mut self,
+        fuzz_call: &FuzzCall,
+        exchange: FuzzExchange,
+        history: &[FuzzCall],
+        waited: Duration,
+    ) -> Result<FuzzExchange, String> {
+        let timeout = self.timeouts.full();
+        let longer = timeout.saturating_sub(waited).max(timeout / 2);
+        let slow_process = self.process.take_slow_process();
+        // A line that need not be answered is followed by a request that must be.
+        let unparsable = exchange.call.is_unparsable();
+        let id = exchange.id + i64::from(unparsable);
+        let late = async {
+            match slow_process {
+                Some(slow_process) => slow_process.response_to(id, longer).await,
+                None => None,
+            }
+        };
+        let process = &mut self.process;
+        let on_fresh = async {
+            process.restart().await?;
+            process.call(fuzz_call, longer).await
+        };
+        let retried = {
+            tokio::pin!(late, on_fresh);
+            tokio::select! {
+                biased;
+                Some(answer) = &mut late => Err((answer, waited)),
+                retried = &mut on_fresh => Ok(retried?),
+            }
+        };
+        let retried = match retried {
+            Ok(retried) => retried,
+            Err((answer, waited)) => {
+                // It is slow. The call on the other process is not needed.
+                self.process.drop_process();
+                let duration = exchange.duration.max(waited);
+                let responses = if unparsable { Vec::new() } else { vec![answer] };
+                return Ok(FuzzExchange { responses, outcome: ExchangeOutcome::Answered, duration, ..exchange });
+            }
+        };
+        if let ExchangeOutcome::TimedOut { .. } = retried.outcome {
+            return Ok(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited: waited + longer }, ..retried });
+        }
+        if retried.outcome != ExchangeOutcome::Answered
+            || history.is_empty()
+            || retried.duration > self.timeouts.first() / 2
+        {
+            return Ok(retried);
+        }
+        // The failure may depend on preceding calls.
+        self.process.restart().await?;
+        let began = Instant::now();
+        for earlier in history {
+            let is_late = began.elapsed() > MAX_HISTORY_REPLAY_TIME;
+            if is_late || self.call(earlier).await?.outcome != ExchangeOutcome::Answered {
+                return Ok(retried);
+            }
+        }
+        self.process.call(fuzz_call, longer).await
+    }
+}
