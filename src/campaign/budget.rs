@@ -9,20 +9,10 @@ use tokio::time::Instant;
 
 use super::settings::CampaignSettings;
 use crate::campaign::failures::failure_counters::FailureCounters;
-
-/// The usual time limit of shrinking per revision, in addition to the time for fuzzing.
-const SHRINKING_TIME: Duration = Duration::from_secs(45);
-/// A tool's default time per call, and per call for a mutant of its schema.
-const TIME_PER_CALL: Duration = Duration::from_millis(15);
-const TIME_PER_MUTANT_CALL: Duration = Duration::from_millis(5);
-/// The minimum time slice of a tool.
-const MIN_TIME_SLICE: Duration = Duration::from_millis(500);
-/// How many even shares of the remaining time a tool may take at most: others may need less than theirs.
-const MAX_EVEN_SHARES: u32 = 2;
-/// How many calls, one after the other, fit into the time slice of a slow tool.
-const MIN_CALLS_IN_SLICE: u32 = 4;
-/// The maximum number of starts of the server.
-const MAX_STARTS: usize = 4_000;
+use crate::campaign::limits::{
+    MAX_EVEN_SHARES, MAX_STARTS, MIN_CALLS_IN_SLICE, MIN_TIME_SLICE, SHRINKING_TIME, TIME_PER_CALL,
+    TIME_PER_MUTANT_CALL,
+};
 
 /// Why a campaign ends at its deadline.
 pub(super) const TIME_LIMIT_REACHED: &str = "the time limit was reached";

@@ -12,6 +12,7 @@
 mod budget;
 mod calls;
 mod failures;
+mod limits;
 mod minimizer;
 mod monitors;
 mod parallel;

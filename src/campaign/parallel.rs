@@ -13,15 +13,8 @@ use super::tool_run::QueuedTool;
 use super::worker::Worker;
 use crate::campaign::calls::tools::SelectedTool;
 use crate::campaign::calls::value_pool::ValuePool;
+use crate::campaign::limits::{EXTRA_PROCESS_COST, MAX_SLOW_JOBS, WARM_SPEEDUP};
 use crate::spec::Transport;
-
-/// How much faster later calls of a tool are than its first one.
-const WARM_SPEEDUP: u32 = 8;
-/// The cost of an additional process apart from its startup.
-const EXTRA_PROCESS_COST: Duration = Duration::from_millis(100);
-
-/// The maximum number of processes for slow tools, if the user sets none.
-const MAX_SLOW_JOBS: usize = 8;
 
 /// The number of processes whose cost pays off.
 pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedTool]) -> usize {

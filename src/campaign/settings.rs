@@ -5,13 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::campaign::failures::failure_folder::FailureFolder;
+use crate::campaign::limits::{DEFAULT_TIME, HTTP_SLOWDOWN};
 use crate::plan::{CallBudget, FuzzPlan};
 use crate::spec::{Revision, Transport};
-
-/// The default time limit of fuzzing per revision.
-const DEFAULT_TIME: Duration = Duration::from_secs(60);
-/// The factor by which time limits are longer over HTTP, where each call is an HTTP request.
-const HTTP_SLOWDOWN: u32 = 3;
 
 /// What a campaign is to do.
 #[derive(Debug)]

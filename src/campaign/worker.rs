@@ -22,10 +22,13 @@ use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::failure::{Failure, Failures};
 use crate::campaign::failures::replay::{FixedFailure, Replay};
 use crate::campaign::failures::shared_failures::SharedFailures;
+use crate::campaign::limits::{
+    CALLS_IN_FLIGHT, CALLS_OF_SLOW_TOOL_IN_FLIGHT, CALLS_PER_BLOCK, MIN_CALLS_FOR_REPETITION,
+};
 use crate::campaign::minimizer::failure_test::Suspicion;
 use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
 use crate::campaign::monitors::canaries::{Canaries, CanaryScope};
-use crate::campaign::monitors::growth::{CALLS_PER_BLOCK, confirmed_growth, growth_failure};
+use crate::campaign::monitors::growth::{confirmed_growth, growth_failure};
 use crate::campaign::monitors::list_change::ListsBefore;
 use crate::campaign::monitors::repeated_calls::RepeatedCalls;
 use crate::campaign::monitors::resource_monitor::{ResourceMonitor, ResourceSuspicion};
@@ -35,16 +38,6 @@ use crate::campaign::process::environment::Environment;
 use crate::campaign::report::untested::untested;
 use crate::case::{Oracle, Regression};
 use crate::check::fuzz::{Call, is_misplaced_keyword, misplaced_keywords, unsatisfiable};
-
-/// The number of calls per tool from which there are checks that need several calls.
-const MIN_CALLS_FOR_REPETITION: u64 = 32;
-
-/// The number of calls in flight, unless it is set. More make no published server answer faster, and each one in flight
-/// when a server ends is a suspect.
-const CALLS_IN_FLIGHT: usize = 4;
-
-/// The number of calls of a slow tool in flight: a call that takes a second mostly waits.
-const CALLS_OF_SLOW_TOOL_IN_FLIGHT: usize = 16;
 
 /// One worker.
 pub(super) struct Worker<'a> {

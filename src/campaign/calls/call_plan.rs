@@ -15,6 +15,7 @@ use super::call_source::{CallBuilder, CallSource, call};
 use super::fuzz_call::{FuzzCall, ReusedValue};
 use super::mutant_calls::MutantCalls;
 use super::value_pool::{PooledValue, ValuePool};
+use crate::campaign::limits::{MAX_COMPILE_TIME, MAX_COMPILED_BYTES, MAX_CONSTRAINTS, MAX_VIOLATION_GOALS};
 use crate::check::fuzz::{Arguments, Call, Validity};
 use crate::event::Gap;
 use crate::fnv;
@@ -25,15 +26,6 @@ use crate::fuzz::{
 use crate::plan::CallBudget;
 use crate::verdict::CallKind;
 
-/// The maximum number of constraints of a schema to violate.
-const MAX_CONSTRAINTS: usize = 400;
-/// The maximum number of aimed violations per constraint; after these, violations are random.
-const MAX_VIOLATION_GOALS: usize = 8;
-/// The maximum amount of schema text to process while compiling violations, in bytes: each constraint takes one pass
-/// over the schema. Ten times what the largest of 687 published tools needs.
-const MAX_COMPILED_BYTES: usize = 8 << 20;
-/// The maximum compile time for schemas that are slow in spite of that limit, so that a hostile schema costs no more.
-const MAX_COMPILE_TIME: Duration = Duration::from_secs(10);
 /// The maximum number of corpus entries.
 const MAX_CORPUS: usize = 48;
 /// The maximum number of reported gaps.

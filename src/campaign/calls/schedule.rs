@@ -6,12 +6,7 @@
 use std::collections::VecDeque;
 
 use super::call_plan::Share;
-
-/// The number of calls per round.
-const CALLS_PER_ROUND: u64 = 32;
-/// The maximum number of calls per round: four times the largest number of calls in flight, so that rounds rarely run
-/// dry.
-const MAX_CALLS_PER_ROUND: u64 = 1_024;
+use crate::campaign::limits::{CALLS_PER_ROUND, MAX_CALLS_PER_ROUND};
 
 /// A kind of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

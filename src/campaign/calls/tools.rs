@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fuzz_call::FuzzCall;
+use crate::campaign::limits::SLOW_CALL;
 use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, Validity, judge};
 use crate::fuzz::ToolSchema;
 use crate::spec::Revision;
@@ -27,9 +28,6 @@ pub(crate) struct SelectedTool {
     /// Whether it is annotated `idempotentHint: true`.
     pub(crate) is_idempotent: bool,
 }
-
-/// From which duration of its first call on a tool is slow: several of its calls are in flight in every phase.
-const SLOW_CALL: Duration = Duration::from_millis(250);
 
 impl SelectedTool {
     /// Whether a call takes so long that several of them should be in flight.

@@ -6,15 +6,11 @@ use serde_json::Value;
 
 use super::shared_failures::SharedFailures;
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::limits::{MAX_FAILURES_PER_TOOL, MAX_SHRUNK_PER_TOOL};
 use crate::campaign::process::caller::Caller;
 use crate::check::fuzz::{FuzzExchange, OracleViolation, Validity, excerpt};
 use crate::text::first_chars;
 use crate::verdict::{Confirmation, Counterexample};
-
-/// The maximum number of failures per tool to shrink; further ones are reported as observed.
-const MAX_SHRUNK_PER_TOOL: usize = 12;
-/// The maximum number of failures per tool to report.
-const MAX_FAILURES_PER_TOOL: usize = 48;
 
 /// A failure, once per root cause.
 #[derive(Debug, Clone)]

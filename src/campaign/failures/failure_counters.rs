@@ -2,21 +2,12 @@
 //! call hangs costs a few timeouts.
 
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::limits::{
+    MAX_ABANDONED_TOOLS, MAX_FULL_TIMEOUTS, MAX_MALFORMED_IN_A_ROW, MAX_SERVER_ENDS, MAX_TOOLS_PER_MALFORMATION,
+    MAX_UNANSWERED,
+};
 use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, Validity, outcome};
 use crate::event::CallOutcome;
-
-/// How often calls may end the server before the tool is abandoned.
-const MAX_SERVER_ENDS: usize = 12;
-/// How many calls may go unanswered before the tool is abandoned.
-const MAX_UNANSWERED: usize = 3;
-/// How many consecutive responses may be malformed before the tool is abandoned.
-const MAX_MALFORMED_IN_A_ROW: usize = 24;
-/// How many calls, of any tool, use up the full timeout before later ones get less.
-const MAX_FULL_TIMEOUTS: usize = 3;
-/// How many consecutive tools may be abandoned before the server is.
-const MAX_ABANDONED_TOOLS: usize = 3;
-/// How many tools may leave the same malformed arguments unanswered before no other tool is called with them.
-const MAX_TOOLS_PER_MALFORMATION: usize = 2;
 
 /// Counts of unanswered calls and server exits.
 #[derive(Debug, Clone, Default)]

@@ -3,9 +3,6 @@
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::check::fuzz::{FuzzExchange, OracleViolation};
 
-/// How often the calls are repeated to see growth.
-pub(in crate::campaign) const GROWTH_BLOCKS: usize = 28;
-
 /// How to detect that a failure occurs again.
 #[derive(Debug, Clone)]
 pub(in crate::campaign) enum FailureTest {

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::failure_test::Suspicion;
 use super::reproduction::{Observation, Reproducer, may_show_late};
-use super::shrink_budget::{MAX_SHRINK_TIME, ShrinkBudget};
+use super::shrink_budget::ShrinkBudget;
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::calls::vary;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
+use crate::campaign::limits::{CONFIRMATIONS, MAX_LATE_CALLS, MAX_SHRINK_TIME, QUICK_START};
 use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::Environment;
 use crate::campaign::settings::CampaignSettings;
@@ -22,13 +23,6 @@ use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Call, Validity};
 use crate::fuzz::{ChoiceSequence, Generator, Malformed, Shrinker};
 use crate::verdict::{ArgumentPart, Confirmation, Verdict};
-
-/// How often to confirm the minimal counterexample.
-const CONFIRMATIONS: usize = 3;
-/// A warning is confirmed as often as a failure if the server starts within this time, otherwise once.
-const QUICK_START: Duration = Duration::from_millis(300);
-/// How many calls before a failure may be its cause if it shows late.
-const MAX_LATE_CALLS: usize = 8;
 
 /// How much effort shrinking a failure is worth.
 #[derive(Debug, Clone, Copy)]
@@ -413,7 +407,7 @@ mod tests {
     use super::*;
     use crate::campaign::calls::fuzz_call::ReusedValue;
     use crate::campaign::calls::value_pool::Origin;
-    use crate::campaign::minimizer::shrink_budget::MAX_BRIEF_ATTEMPTS;
+    use crate::campaign::limits::MAX_BRIEF_ATTEMPTS;
     use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, suspect_last_of, valid_call};
     use serde_json::Value;
 

@@ -4,13 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The maximum number of attempts per failure.
-const MAX_ATTEMPTS: usize = 3_000;
-/// The usual time limit per failure.
-pub(super) const MAX_SHRINK_TIME: Duration = Duration::from_secs(12);
-/// The same limits if another tool fails in the same way, as the root cause is likely the same.
-pub(super) const MAX_BRIEF_ATTEMPTS: usize = 32;
-const BRIEF_SHRINK_TIME: Duration = Duration::from_millis(300);
+use crate::campaign::limits::{MAX_BRIEF_ATTEMPTS, MAX_BRIEF_SHRINK_TIME, MAX_SHRINK_ATTEMPTS};
 
 /// The remaining budget for one failure.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +18,12 @@ impl ShrinkBudget {
     /// The budget on a server that takes `startup` to start. `time` is the limit if it starts quickly.
     pub(in crate::campaign) fn new(now: Instant, time: Duration, startup: Duration) -> Self {
         let time = time.max(startup * 20).min(time * 3);
-        Self { until: now + time, most: MAX_ATTEMPTS, attempts: 0 }
+        Self { until: now + time, most: MAX_SHRINK_ATTEMPTS, attempts: 0 }
     }
 
     /// The budget for a failure that another tool has shown before.
     pub(super) fn brief(now: Instant) -> Self {
-        Self { until: now + BRIEF_SHRINK_TIME, most: MAX_BRIEF_ATTEMPTS, attempts: 0 }
+        Self { until: now + MAX_BRIEF_SHRINK_TIME, most: MAX_BRIEF_ATTEMPTS, attempts: 0 }
     }
 
     /// Counts an attempt.
@@ -54,13 +48,14 @@ impl ShrinkBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::limits::MAX_SHRINK_TIME;
 
     #[test]
     fn a_budget_is_spent_by_attempts_or_time() {
         let began = Instant::now();
         let mut brief = ShrinkBudget::brief(began);
         (1..MAX_BRIEF_ATTEMPTS).for_each(|_| brief.record_attempt());
-        assert!(!brief.is_spent(began) && brief.is_spent(began + BRIEF_SHRINK_TIME));
+        assert!(!brief.is_spent(began) && brief.is_spent(began + MAX_BRIEF_SHRINK_TIME));
         brief.record_attempt();
         assert!(brief.is_spent(began) && brief.attempts() == MAX_BRIEF_ATTEMPTS);
     }

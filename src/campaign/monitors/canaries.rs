@@ -1,19 +1,13 @@
 //! Repeats the plain calls of the tools, to see that they still succeed after other calls.
 
-use std::time::Duration;
-
 use super::latency_monitor::LatencyMonitor;
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::limits::{MAX_CANARIES, MAX_CANARY_DURATION};
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::campaign::process::caller::Caller;
 use crate::case::Oracle;
 use crate::check::fuzz::{FuzzExchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
-
-/// How many tools to call again after the calls of a tool.
-const MAX_CANARIES: usize = 16;
-/// Calls that take longer are not repeated.
-const MAX_CANARY_DURATION: Duration = Duration::from_millis(250);
 
 /// Which plain calls to repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +109,8 @@ fn is_limited(exchange: &FuzzExchange) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
     use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};

@@ -8,7 +8,8 @@ use super::resource_monitor::{ResourceSuspicion, sample};
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
-use crate::campaign::minimizer::failure_test::{FailureTest, GROWTH_BLOCKS};
+use crate::campaign::limits::{GROWTH_BLOCKS, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS};
+use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::process::caller::Caller;
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
@@ -17,12 +18,6 @@ use crate::check::fuzz::{
     memory_growth,
 };
 
-/// The number of calls per block; the calls of all blocks are the same.
-pub(in crate::campaign) const CALLS_PER_BLOCK: usize = 16;
-/// The time limit of the blocks, and the number of blocks that are run in up to three times as long: fewer prove
-/// nothing.
-const MAX_BLOCKS_TIME: Duration = Duration::from_secs(5);
-const MIN_BLOCKS: usize = 16;
 /// The number of blocks per memory sample.
 const BLOCKS_PER_MEMORY_SAMPLE: usize = 4;
 
@@ -64,7 +59,7 @@ async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_fl
     for _ in 0..GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE {
         let burst = caller.process.burst(&many, in_flight, caller.timeouts.full()).await?;
         samples.extend(caller.process.process_id().and_then(sample));
-        let is_spent = began.elapsed() > MAX_BLOCKS_TIME * 3;
+        let is_spent = began.elapsed() > MAX_GROWTH_TIME * 3;
         if burst.end.is_some()
             || is_spent
             || !may_show_memory_growth(&samples, calls, GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE)
@@ -117,7 +112,7 @@ pub(in crate::campaign) async fn repeat_and_measure(
     samples.extend(caller.process.process_id().and_then(sample));
     for _ in 0..most {
         let duration = began.elapsed();
-        if duration > MAX_BLOCKS_TIME && (times.len() >= MIN_BLOCKS || duration > MAX_BLOCKS_TIME * 3) {
+        if duration > MAX_GROWTH_TIME && (times.len() >= MIN_GROWTH_BLOCKS || duration > MAX_GROWTH_TIME * 3) {
             break;
         }
         let Some(duration) = time_block(caller, fuzz_calls).await? else { return Ok(Vec::new()) };

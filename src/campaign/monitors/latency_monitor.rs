@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::campaign::limits::MIN_CALL_SLOWDOWN;
+
 /// The minimum number of latencies that show a trend.
 const MIN_TIMED_CALLS: usize = 24;
 
@@ -57,9 +59,8 @@ fn becomes_slower(times: &[Duration]) -> bool {
 
 /// Whether the same call became slower.
 fn is_slower(times: &[Duration]) -> bool {
-    const MIN_SLOWDOWN: Duration = Duration::from_millis(2);
     match times {
-        [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + MIN_SLOWDOWN,
+        [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + MIN_CALL_SLOWDOWN,
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::campaign::limits::MIN_ROUND_SLOWDOWN;
 use crate::check::fuzz::ResourceSample;
 
 /// What a tool's calls seem to cause.
@@ -49,11 +50,10 @@ impl ResourceMonitor {
         const MIN_MEMORY_GROWTH: u64 = 2 << 20;
         const MIN_FILE_GROWTH: u64 = 5;
         const MIN_CHILD_GROWTH: u64 = 3;
-        const MIN_SLOWDOWN: Duration = Duration::from_millis(1);
         let slower = match (self.early, self.late) {
             (Some(early), [before, Some(late)]) => {
                 let late = before.map_or(late, |before| late.min(before));
-                late > early * 2 && late > early + MIN_SLOWDOWN
+                late > early * 2 && late > early + MIN_ROUND_SLOWDOWN
             }
             _ => false,
         };

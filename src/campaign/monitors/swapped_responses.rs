@@ -10,6 +10,7 @@ use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample};
 use crate::campaign::failures::saved_failure;
+use crate::campaign::limits::{MAX_SWAP_CANDIDATES, MAX_SWAP_PICKING_TIME, MAX_TOOLS_TO_SWAP_WITH, SWAP_ATTEMPTS};
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::minimizer::reproduction::result_of;
 use crate::campaign::process::caller::Caller;
@@ -18,15 +19,6 @@ use crate::case::Oracle;
 use crate::check::fuzz::{FuzzExchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
 use crate::verdict::Verdict;
-
-/// How many calls of other tools take part.
-const MAX_OTHER_TOOLS: usize = 4;
-/// How many calls are compared.
-const MAX_SWAP_CANDIDATES: usize = 40;
-/// The usual time limit for choosing them.
-const MAX_PICKING_TIME: Duration = Duration::from_millis(400);
-/// How often the calls are made concurrently.
-const ATTEMPTS: usize = 3;
 
 /// A call with the result that it gets on its own.
 type KnownResult = (FuzzCall, Value);
@@ -54,7 +46,7 @@ pub(in crate::campaign) fn swap_candidates(call_plan: &mut CallPlan, canaries: &
     while known.len() + new.len() > 0 {
         own.extend(new.next().into_iter().chain(known.next()).map(|call| FuzzCall::new(tool, call)));
     }
-    own.into_iter().chain(canaries.of_other_tools(tool).take(MAX_OTHER_TOOLS).cloned()).collect()
+    own.into_iter().chain(canaries.of_other_tools(tool).take(MAX_TOOLS_TO_SWAP_WITH).cloned()).collect()
 }
 
 /// Makes calls one by one and then concurrently; a response counts as swapped only if it is known to belong to
@@ -65,7 +57,7 @@ pub(in crate::campaign) async fn find_swapped_responses(
     tool: usize,
     candidates: Vec<FuzzCall>,
 ) -> Result<Option<Failure>, String> {
-    let picked = pick_distinct(caller, candidates, settings.extended(MAX_PICKING_TIME)).await?;
+    let picked = pick_distinct(caller, candidates, settings.extended(MAX_SWAP_PICKING_TIME)).await?;
     // Swaps are visible only if results differ, and usually there are none.
     if picked.iter().all(|(_, result)| *result == picked[0].1) || call_concurrently(caller, &picked).await?.is_none() {
         return Ok(None);
@@ -94,7 +86,7 @@ fn swap_failure(
     violation.verdict = Verdict::Fail;
     let is_own = |fuzz_call: &&FuzzCall| fuzz_call.call == exchange.call;
     let mut calls: Vec<FuzzCall> = fuzz_calls.iter().filter(|fuzz_call| !is_own(fuzz_call)).cloned().collect();
-    let mut counterexample = counterexample(caller, tool, &exchange, &exchange, &calls, ATTEMPTS);
+    let mut counterexample = counterexample(caller, tool, &exchange, &exchange, &calls, SWAP_ATTEMPTS);
     calls.extend(fuzz_calls.iter().find(is_own).cloned());
     counterexample.file = saved_failure::save(settings, caller.tools(), &FailureTest::Concurrent, &violation, &calls);
     Failure {
@@ -150,7 +142,7 @@ async fn stable_results(caller: &mut Caller<'_>, picked: Vec<KnownResult>) -> Re
 /// Makes calls concurrently several times; returns the last swapped response if there was more than one.
 async fn repeat_concurrently(caller: &mut Caller<'_>, picked: &[KnownResult]) -> Result<Option<Swap>, String> {
     let mut swapped: Option<Swap> = None;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..SWAP_ATTEMPTS {
         match call_concurrently(caller, picked).await? {
             Some((exchange, own, other)) => {
                 // On their own, both calls still get their own results.
@@ -243,7 +235,7 @@ mod tests {
     async fn results_that_are_swapped_among_concurrent_calls_are_a_failure() {
         let found = find(|call| Answer::text(call.neighbour.unwrap_or(call.arguments).to_string())).await;
         let found = found.expect("every result belongs to another call");
-        assert_eq!((found.violation.oracle, found.count), (Oracle::ResponsesSwapped, ATTEMPTS));
+        assert_eq!((found.violation.oracle, found.count), (Oracle::ResponsesSwapped, SWAP_ATTEMPTS));
         let preceding = found.counterexample.expect("there is a call").preceding;
         assert_eq!(preceding.len(), 2, "all calls that are made concurrently are needed");
     }

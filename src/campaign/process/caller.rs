@@ -12,11 +12,9 @@ use super::server_process::ServerProcess;
 use super::timeouts::Timeouts;
 use crate::campaign::calls::fuzz_call::{FuzzCall, ServedCall};
 use crate::campaign::calls::tools::FuzzTools;
+use crate::campaign::limits::MAX_HISTORY_REPLAY_TIME;
 use crate::campaign::settings::CampaignSettings;
 use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation};
-
-/// The time limit for repeating the calls that preceded an unanswered one.
-const MAX_HISTORY_REPLAY_TIME: Duration = Duration::from_secs(3);
 
 /// Makes calls on one process of the server at a time.
 pub(in crate::campaign) struct Caller<'a> {

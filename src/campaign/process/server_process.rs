@@ -12,11 +12,12 @@ use tokio::time::Instant;
 
 use self::pending_call::PendingCall;
 use super::environment::Environment;
-use super::slow_process::{END_TIMEOUTS, SlowProcess};
+use super::slow_process::SlowProcess;
 use super::standby::StandbyProcesses;
 use crate::campaign::budget::TIME_LIMIT_REACHED;
 use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
 use crate::campaign::calls::tools::FuzzTools;
+use crate::campaign::limits::{LATE_OUTPUT_TIMEOUT, SLOW_PROCESS_END_TIMEOUTS};
 use crate::campaign::settings::CampaignSettings;
 use crate::check::fuzz::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::headers::mirrored;
@@ -29,17 +30,8 @@ use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
 const MAX_HISTORY: usize = 1_024;
 /// The maximum size of the remembered arguments.
 const MAX_HISTORY_BYTES: usize = 16 << 20;
-/// The number of lines between two responses that may answer nothing before the server is stopped.
-const MAX_UNRELATED_LINES: usize = 5_000;
-/// How long to wait for the right response after one with a wrong id.
-const WRONG_ID_WAIT: Duration = Duration::from_millis(60);
 /// The exit status reported for a server that the client cannot restart.
 const NOT_LISTENING: &str = "the server no longer listens at the address";
-/// How often a server may end the session.
-const MAX_LOST_SESSIONS: usize = 20;
-/// How long to wait when no right response followed several wrong ids, and how many that takes.
-const SHORT_WRONG_ID_WAIT: Duration = Duration::from_millis(3);
-const WRONG_IDS_BEFORE_SHORT_WAIT: usize = 8;
 
 /// A running process of the server, and the calls it got.
 pub(in crate::campaign) struct ServerProcess {
@@ -223,7 +215,7 @@ impl ServerProcess {
     /// Ends the process; the next call starts another.
     pub(in crate::campaign) fn drop_process(&mut self) {
         if let Some(pipe) = self.pipe.take() {
-            tokio::spawn(pipe.end(END_TIMEOUTS));
+            tokio::spawn(pipe.end(SLOW_PROCESS_END_TIMEOUTS));
         }
         self.clear_history();
     }
@@ -232,7 +224,7 @@ impl ServerProcess {
     pub(in crate::campaign) async fn end(&mut self) {
         self.standby.end();
         if let Some(pipe) = self.pipe.take() {
-            pipe.end(END_TIMEOUTS).await;
+            pipe.end(SLOW_PROCESS_END_TIMEOUTS).await;
         }
         self.clear_history();
     }
@@ -402,9 +394,8 @@ impl ServerProcess {
 
     /// Waits for late output of a call until another request is answered, and adds it to the exchange.
     pub(in crate::campaign) async fn wait_for_late_output(&mut self, exchange: &mut FuzzExchange) {
-        const MAX_WAIT: Duration = Duration::from_secs(1);
         let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
-        let response = self.list_page(method, None, MAX_WAIT).await;
+        let response = self.list_page(method, None, LATE_OUTPUT_TIMEOUT).await;
         exchange.noise.append(&mut self.noise);
         for (_, duplicate) in std::mem::take(&mut self.duplicates) {
             if duplicate.id == exchange.id {

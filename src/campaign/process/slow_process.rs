@@ -5,13 +5,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::client::{ShutdownTimeouts, UnrecordedConnection, WaitOutcome};
+use crate::campaign::limits::SLOW_PROCESS_END_TIMEOUTS;
+use crate::client::{UnrecordedConnection, WaitOutcome};
 use crate::transcript::messages;
 use crate::wire::{MessageKind, same_id_loosely};
-
-/// How long a process gets to end. How it ends is not judged here.
-pub(super) const END_TIMEOUTS: ShutdownTimeouts =
-    ShutdownTimeouts { input_closed: Duration::from_millis(20), sigterm: Duration::from_millis(50) };
 
 /// A process that did not answer a call in time, while others are used.
 pub(super) struct SlowProcess {
@@ -43,7 +40,7 @@ impl SlowProcess {
 impl Drop for SlowProcess {
     fn drop(&mut self) {
         if let Some(pipe) = self.pipe.take() {
-            tokio::spawn(pipe.end(END_TIMEOUTS));
+            tokio::spawn(pipe.end(SLOW_PROCESS_END_TIMEOUTS));
         }
     }
 }

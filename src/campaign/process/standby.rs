@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
 use super::environment::{Environment, OpenedProcess};
+use crate::campaign::limits::{STANDBY_QUIET_TIME, STARTS_BEFORE_STANDBY};
 use crate::client::WaitOutcome;
 use crate::client::headers::Mirrored;
 use crate::spec::Revision;
@@ -16,10 +16,6 @@ use crate::wire::MessageKind;
 
 /// The maximum number of standby processes.
 const MAX_WAITING: usize = 1;
-/// From which start on to keep a standby process: a failure that is already minimal takes four.
-const STARTS_BEFORE_STANDBY: usize = 5;
-/// How long to read the pending output of a standby process before it is used.
-const QUIET_TIME: Duration = Duration::from_millis(1);
 
 /// Opens processes, some of them ahead of need.
 pub(super) struct StandbyProcesses {
@@ -99,7 +95,7 @@ impl Drop for StandbyProcesses {
 /// Reads pending messages; returns whether the process still runs.
 async fn is_still_running(opened: &mut OpenedProcess) -> bool {
     loop {
-        match opened.pipe.next(QUIET_TIME).await {
+        match opened.pipe.next(STANDBY_QUIET_TIME).await {
             WaitOutcome::Ready(frame) => {
                 for message in frame.json().into_iter().flat_map(messages) {
                     if matches!(MessageKind::of(message), MessageKind::Request { .. }) {

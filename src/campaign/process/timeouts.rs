@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-/// The maximum first timeout, if the tool's slowest call is well below it.
-const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
-/// The factor of the first timeout over the slowest call so far.
-const SLOWEST_CALL_FACTOR: u32 = 4;
-/// The minimum and maximum timeout of a call that is expected to hang, while shrinking.
-const SHRINK_TIMEOUT_RANGE: [Duration; 2] = [Duration::from_millis(250), Duration::from_millis(700)];
+use crate::campaign::limits::{FIRST_TIMEOUT, SHRINK_TIMEOUT_RANGE, SLOWEST_CALL_FACTOR};
 
 /// The timeouts of the calls of one tool.
 #[derive(Debug, Clone, Copy)]

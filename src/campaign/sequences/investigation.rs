@@ -10,15 +10,11 @@ use super::execution::{StepExchange, execute, records};
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure::file_name;
+use crate::campaign::limits::{MAX_SEQUENCE_ATTEMPTS, SETTLING_TIME};
 use crate::case::{Oracle, Regression};
 use crate::check::fuzz::{OracleViolation, sequence_violation};
 use crate::sequence::{CallSequence, Claim, Expectation, SequenceStep};
 use crate::verdict::{CallKind, Confirmation};
-
-/// How long a confirming run waits before each call: a server may apply changes later.
-const SETTLING_TIME: Duration = Duration::from_millis(400);
-/// The maximum number of sequences to try while one is shrunk.
-const MAX_ATTEMPTS: usize = 24;
 
 /// A sequence that failed, with its calls.
 struct Shown {
@@ -71,7 +67,7 @@ impl SequenceRunner<'_, '_> {
         for step in (0..last).rev().filter(|step| !needed.contains(step)) {
             let fewer: Vec<usize> = kept.iter().copied().filter(|kept| *kept != step).collect();
             let Some(candidate) = whole.with_only(&fewer) else { continue };
-            if *attempts >= MAX_ATTEMPTS || self.allowance.is_spent() {
+            if *attempts >= MAX_SEQUENCE_ATTEMPTS || self.allowance.is_spent() {
                 break;
             }
             *attempts += 1;
@@ -101,7 +97,7 @@ impl SequenceRunner<'_, '_> {
                 if let Some(arguments) = candidate.steps[at].arguments.as_object_mut() {
                     arguments.remove(&name);
                 }
-                if attempts >= MAX_ATTEMPTS || self.allowance.is_spent() {
+                if attempts >= MAX_SEQUENCE_ATTEMPTS || self.allowance.is_spent() {
                     return Ok(attempts);
                 }
                 attempts += 1;

@@ -26,23 +26,15 @@ use self::plan::{SequencePlan, SequencePlanner};
 use super::settings::CampaignSettings;
 use crate::campaign::calls::tools::FuzzTools;
 use crate::campaign::failures::failure::Failure;
+use crate::campaign::limits::{
+    CLEANING_CALLS, CLEANING_TIME, MAX_INVESTIGATIONS, MAX_SEQUENCE_CALLS, MAX_SEQUENCE_TIME,
+};
 use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::Environment;
 use crate::case::{Oracle, Regression};
 use crate::check::fuzz::sequence_violation;
 use crate::event::{SequenceSummary, ToolLink};
 use crate::sequence::{CallSequence, Claim, Expectation, Role, SequenceStep, SequenceTool, StepAnswer, like};
-
-/// The maximum number of calls, and how many more may shrink and confirm what they show.
-const MAX_CALLS: usize = 600;
-/// The time limit over stdio; over HTTP it is longer.
-const MAX_TIME: Duration = Duration::from_secs(20);
-/// The maximum number of failing sequences that are shrunk.
-const MAX_INVESTIGATIONS: usize = 24;
-/// How many calls are kept for deleting what was created.
-const CLEANING_CALLS: usize = 200;
-/// How long they may take.
-const CLEANING_TIME: Duration = Duration::from_secs(5);
 
 /// What sequences found.
 #[derive(Debug, Default)]
@@ -90,13 +82,13 @@ pub(super) async fn run(
     let began = Instant::now();
     environment.wait_for_cases().await;
     result.waited = began.elapsed();
-    let time = settings.time().min(MAX_TIME * settings.slowdown());
+    let time = settings.time().min(MAX_SEQUENCE_TIME * settings.slowdown());
     let mut runner = SequenceRunner {
         caller: Caller::new(environment, settings, tools),
         settings,
         views: &views,
         maker: ArgumentMaker::new(settings.seed),
-        allowance: CallAllowance { calls: MAX_CALLS, deadline: Instant::now() + time },
+        allowance: CallAllowance { calls: MAX_SEQUENCE_CALLS, deadline: Instant::now() + time },
         kinds: Vec::new(),
         links: Vec::new(),
         amounts: BTreeMap::new(),

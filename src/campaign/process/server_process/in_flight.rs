@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::super::slow_process::SlowProcess;
 use super::pending_call::PendingCall;
-use super::{
-    MAX_HISTORY, MAX_HISTORY_BYTES, MAX_LOST_SESSIONS, MAX_UNRELATED_LINES, SHORT_WRONG_ID_WAIT, ServerProcess,
-    WRONG_ID_WAIT, WRONG_IDS_BEFORE_SHORT_WAIT, write_line,
-};
+use super::{MAX_HISTORY, MAX_HISTORY_BYTES, ServerProcess, write_line};
 use crate::campaign::calls::fuzz_call::{Burst, BurstEnd, FuzzCall};
+use crate::campaign::limits::{
+    MAX_LOST_SESSIONS, MAX_UNRELATED_LINES, SHORT_WRONG_ID_TIMEOUT, WRONG_ID_TIMEOUT, WRONG_IDS_BEFORE_SHORT_TIMEOUT,
+};
 use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::{EndReason, WaitOutcome};
 use crate::spec::Era;
@@ -84,7 +84,8 @@ impl ServerProcess {
             let limited = self.limited(left);
             let began = Instant::now();
             let Some(pipe) = &mut self.pipe else { return Err("the server is gone".to_owned()) };
-            let grace = if self.wrong_ids < WRONG_IDS_BEFORE_SHORT_WAIT { WRONG_ID_WAIT } else { SHORT_WRONG_ID_WAIT };
+            let grace =
+                if self.wrong_ids < WRONG_IDS_BEFORE_SHORT_TIMEOUT { WRONG_ID_TIMEOUT } else { SHORT_WRONG_ID_TIMEOUT };
             let wait = if state.unmatched.is_some() { grace.min(limited) } else { limited };
             let waited = pipe.next(wait).await;
             left = left.saturating_sub(began.elapsed());
