@@ -33,7 +33,7 @@ impl ToolRun {
 
     /// The index of the tool.
     pub(super) fn tool(&self) -> usize {
-        self.call_plan.tool
+        self.call_plan.tool()
     }
 }
 

@@ -292,7 +292,7 @@ impl<'a> Worker<'a> {
     async fn fuzz_in_phases(&mut self, run: &mut ToolRun) -> Result<u64, String> {
         let (tool, calls) = (run.tool(), run.call_plan.share().others());
         let doubled = self.caller.tools().get(tool).is_idempotent && calls >= MIN_CALLS_FOR_REPETITION;
-        run.call_plan.doubled = doubled;
+        run.call_plan.set_doubled(doubled);
         self.caller.process.ensure_started().await?;
         let mut monitor = ResourceMonitor::begin(self.caller.process.process_id());
         let lists = ListsBefore::read(&mut self.caller, tool).await?;
@@ -347,7 +347,7 @@ impl<'a> Worker<'a> {
         let fuzz_calls =
             |calls: Vec<Arc<Call>>| calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect::<Vec<_>>();
         Ok(match phase {
-            Phase::Mutants => fuzz_calls(run.call_plan.mutants.next(limit)),
+            Phase::Mutants => fuzz_calls(run.call_plan.mutants(limit)),
             Phase::Coverage => fuzz_calls(run.call_plan.coverage(limit)),
             Phase::Malformed => fuzz_calls(run.call_plan.malformed(limit)),
             Phase::Mixed => fuzz_calls(run.call_plan.mixed(limit)),
@@ -444,13 +444,11 @@ impl<'a> Worker<'a> {
     fn check_keywords(&mut self, call_plan: &mut CallPlan) {
         call_plan.compile_all();
         let schema = call_plan.schema().schema();
-        let idle = call_plan.targets.iter().filter(|target| target.is_without_effect());
-        let misplaced: Vec<String> = idle
-            .filter(|target| is_misplaced_keyword(schema, &target.constraint))
-            .map(|target| target.constraint.to_string())
-            .collect();
+        let idle = call_plan.constraints_without_effect();
+        let misplaced = idle.filter(|constraint| is_misplaced_keyword(schema, constraint));
+        let misplaced: Vec<String> = misplaced.map(ToString::to_string).collect();
         if let Some(violation) = misplaced_keywords(&misplaced) {
-            self.failures.add(Failure::of_tool(call_plan.tool, violation));
+            self.failures.add(Failure::of_tool(call_plan.tool(), violation));
         }
     }
 

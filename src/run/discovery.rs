@@ -3,11 +3,16 @@
 //!
 //! The result is an [`Inventory`]; which requests are made, and in which order, is decided here.
 
+mod argument_search;
+mod argument_variants;
 mod client_requests;
+pub(super) mod example_arguments;
+pub(super) mod further_requests;
 mod hint_requests;
 mod primitives;
 mod request_batch;
 mod subscription;
+mod suggested_values;
 mod tool_calls;
 mod working_arguments;
 
@@ -17,11 +22,9 @@ use serde_json::json;
 
 pub(super) use self::hint_requests::send_hint_request;
 pub(super) use self::primitives::list_only;
-pub(super) use self::request_batch::{BatchLimits, send_batch};
 use self::subscription::ChangeSubscription;
 use self::tool_calls::call_tools;
 pub(super) use self::tool_calls::{UnansweredCall, wait_for_unanswered};
-pub(super) use self::working_arguments::template_variables;
 use super::pagination::list_tools;
 use crate::client::WaitOutcome;
 use crate::inventory::Inventory;

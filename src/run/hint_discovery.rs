@@ -12,8 +12,6 @@ use tokio::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::discovery::{list_only, send_hint_request};
-use super::example_arguments;
-use super::needs::declares_needed_capabilities;
 use super::pagination::list_tools;
 use super::problem::{host_problem, opening_problem};
 use super::revision_probe::probe;
@@ -28,6 +26,8 @@ use crate::limits::{
     SLOW_HINT_RESPONSE,
 };
 use crate::plan::{HttpTarget, Launcher, Plan};
+use crate::run::cases::needs::declares_needed_capabilities;
+use crate::run::discovery::example_arguments;
 use crate::session::Session;
 use crate::spec::{Revision, RevisionSet};
 use crate::transcript::{self, Entry, Transcript, is_input_required, messages};

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::passive_cases::judge_connections;
 use super::target_state::case_result;
 use crate::case::{Body, Case, HttpKind};
 use crate::check::{RecordedConnection, milliseconds, stderr_of};
 use crate::event::{Event, Launch, RunSummary, Sink, TargetSummary, Timing, ToolNote};
 use crate::limits::{MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
+use crate::run::cases::passive_cases::judge_connections;
 use crate::session::full_capabilities;
 use crate::shell::quote_shell_words;
 use crate::spec::{Era, Revision, Transport};

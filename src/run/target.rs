@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use super::case_queue::run_on_own_process;
-use super::case_session::{ClosedSession, ClosedSessions};
-use super::confirm_passive::confirm_passive_cases;
 use super::fuzzing;
-use super::passive_cases::judge_passive_cases;
-use super::shared_results::SharedResults;
 use super::target_run::{CompletedRun, TargetRun};
 use super::target_state::Target;
 use super::target_summary::{SessionSummary, stop_problem, summarize};
@@ -16,6 +11,11 @@ use crate::client::Connection;
 use crate::context::{ActiveRevision, Context};
 use crate::event::{Event, FuzzSummary, Problem};
 use crate::inventory::Inventory;
+use crate::run::cases::case_queue::run_on_own_process;
+use crate::run::cases::case_session::{ClosedSession, ClosedSessions};
+use crate::run::cases::confirm_passive::confirm_passive_cases;
+use crate::run::cases::passive_cases::judge_passive_cases;
+use crate::run::cases::shared_results::SharedResults;
 use crate::session::{RejectedOpening, Session, full_capabilities};
 use crate::spec::{Revision, Transport};
 use crate::transcript::SessionParameters;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use super::case_queue::{
-    may_run_before_discovery, run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
-};
-use super::case_session::ClosedSessions;
-use super::confirm::confirm_all;
 use super::discovery::{RemainingDiscovery, discover};
-use super::shared_results::SharedResults;
 use super::target_state::{Target, UnconfirmedResult};
 use crate::case::{Active, Body, Case, Process};
 use crate::check::Judgement;
 use crate::context::PermitRequest;
 use crate::inventory::Inventory;
+use crate::run::cases::case_queue::{
+    may_run_before_discovery, run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
+};
+use crate::run::cases::case_session::ClosedSessions;
+use crate::run::cases::confirm::confirm_all;
+use crate::run::cases::shared_results::SharedResults;
 use crate::session::Session;
 
 /// What is known once the active cases have run.

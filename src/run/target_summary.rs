@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::case_run::RATE_LIMITED;
-use super::case_session::ClosedSession;
 use super::target_state::Target;
 use crate::check::{milliseconds, stderr_of};
 use crate::context::ClosedConnection;
 use crate::event::{FuzzSummary, Launch, Problem, ProblemKind, TargetSummary, ToolNote};
 use crate::inventory::{FirstCallOutcome, HintResult, Inventory, MAX_TOOLS};
 use crate::limits::{MAX_PROBLEM_STDERR, MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
+use crate::run::cases::case_run::RATE_LIMITED;
+use crate::run::cases::case_session::ClosedSession;
 use crate::text::last_bytes;
 use crate::transcript::{self, Entry, SetAside};
 

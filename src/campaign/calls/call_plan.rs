@@ -14,10 +14,11 @@ use super::applicable_keywords::ApplicableKeywords;
 use super::call_source::{CallBuilder, CallSource, call};
 use super::fuzz_call::{FuzzCall, ReusedValue};
 use super::mutant_calls::MutantCalls;
+use super::share::Share;
 use super::value_pool::{PooledValue, ValuePool};
 use crate::campaign::limits::{MAX_COMPILE_TIME, MAX_COMPILED_BYTES, MAX_CONSTRAINTS, MAX_VIOLATION_GOALS};
 use crate::check::fuzz::{Arguments, Call, Validity};
-use crate::event::Gap;
+use crate::event::{Gap, KeywordCoverage, MutantCoverage};
 use crate::fnv;
 use crate::fuzz::{
     Constraint, CoverageGoal, Generator, Malformed, MalformedKind, Random, Simplest, Source as _, ToolSchema,
@@ -32,17 +33,17 @@ const MAX_CORPUS: usize = 48;
 const MAX_GAPS: usize = 64;
 
 /// A constraint of the schema, and the generator of arguments that violate it.
-pub(in crate::campaign) struct ViolationTarget {
-    pub(in crate::campaign) constraint: Arc<Constraint>,
+struct ViolationTarget {
+    constraint: Arc<Constraint>,
     generator: Option<Result<Arc<Generator>, ViolationError>>,
     /// Violations that are still to be tried, such as each wrong type.
     goals: VecDeque<CoverageGoal>,
-    pub(in crate::campaign) satisfied: u64,
-    pub(in crate::campaign) violated: u64,
+    satisfied: u64,
+    violated: u64,
 }
 
 impl ViolationTarget {
-    pub(in crate::campaign) fn is_without_effect(&self) -> bool {
+    fn is_without_effect(&self) -> bool {
         matches!(self.generator, Some(Err(ViolationError::NoEffect)))
     }
 }
@@ -50,21 +51,21 @@ impl ViolationTarget {
 /// The planned calls of one tool.
 pub(in crate::campaign) struct CallPlan {
     /// The index of the tool.
-    pub(in crate::campaign) tool: usize,
+    tool: usize,
     share: Share,
     /// Whether to send each valid call twice in a row, to compare the results.
-    pub(in crate::campaign) doubled: bool,
+    doubled: bool,
     /// A sample of the valid calls that succeeded.
     served: Vec<Arc<Call>>,
     served_count: u64,
     builder: Arc<CallBuilder>,
     random: Random,
-    pub(in crate::campaign) mutants: MutantCalls,
+    mutants: MutantCalls,
     /// What is to be covered, and whether it is a boundary rather than a pair.
     pending: VecDeque<(CoverageGoal, bool)>,
-    pub(in crate::campaign) obligations: usize,
-    pub(in crate::campaign) covered: usize,
-    pub(in crate::campaign) targets: Vec<ViolationTarget>,
+    obligations: usize,
+    covered: usize,
+    targets: Vec<ViolationTarget>,
     next_target: usize,
     /// How often all constraints have been used.
     next_round: usize,
@@ -77,52 +78,8 @@ pub(in crate::campaign) struct CallPlan {
     corpus: Vec<Vec<u64>>,
     /// The keywords that apply to given arguments.
     applicable: ApplicableKeywords,
-    pub(in crate::campaign) gaps: Vec<Gap>,
+    gaps: Vec<Gap>,
     call_number: u64,
-}
-
-/// How a budget of calls is divided among the phases.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::campaign) struct Share {
-    /// What wrong validators accept and reject.
-    pub(in crate::campaign) mutants: u64,
-    pub(in crate::campaign) coverage: u64,
-    pub(in crate::campaign) malformed: u64,
-    pub(in crate::campaign) stateful: u64,
-    pub(in crate::campaign) rest: u64,
-}
-
-impl Share {
-    /// The calls that a schema needs: all for mutants of it, and enough of the others to cover each boundary and each
-    /// keyword. Calls that no schema asks for, and those of oracles over many calls, are as many as usual.
-    fn by_need(mutants: u64, bundles: usize, pairs: usize, keywords: usize) -> Self {
-        const CALLS_PER_KEYWORD: usize = 3;
-        const MAX_CALLS: u64 = 1_200;
-        let needed = 2 * bundles + pairs.min(bundles) + CALLS_PER_KEYWORD * keywords;
-        let calls = (needed as u64).clamp(CallBudget::USUAL, MAX_CALLS);
-        Self::of(calls, mutants, bundles, pairs)
-    }
-
-    /// The number of calls of all phases but the one for mutants.
-    pub(in crate::campaign) fn others(self) -> u64 {
-        self.coverage + self.malformed + self.stateful + self.rest
-    }
-
-    /// The number of all calls.
-    pub(in crate::campaign) fn total(self) -> u64 {
-        self.others().saturating_add(self.mutants)
-    }
-
-    /// Divides a budget, given the calls for mutants, which come in addition, and the obligations to cover: bundles of
-    /// decisions, then pairs.
-    fn of(calls: u64, mutants: u64, bundles: usize, pairs: usize) -> Self {
-        let usual = (calls * 2 / 5).min((bundles + pairs) as u64);
-        let coverage = usual.max((calls / 2).min(bundles as u64));
-        let malformed = (calls / 8).clamp(1, 18).min(calls - coverage);
-        let stateful = calls / 10;
-        let stateful = stateful.min(calls - coverage - malformed);
-        Self { mutants, coverage, malformed, stateful, rest: calls - coverage - malformed - stateful }
-    }
 }
 
 impl CallPlan {
@@ -197,6 +154,61 @@ impl CallPlan {
     /// How many calls are made in all, with those for mutants.
     pub(in crate::campaign) fn total(&self) -> u64 {
         self.share.total()
+    }
+
+    /// The index of the tool.
+    pub(in crate::campaign) fn tool(&self) -> usize {
+        self.tool
+    }
+
+    /// Whether each valid call is sent twice in a row, to compare the results.
+    pub(in crate::campaign) fn is_doubled(&self) -> bool {
+        self.doubled
+    }
+
+    /// Decides whether each valid call is sent twice in a row.
+    pub(in crate::campaign) fn set_doubled(&mut self, doubled: bool) {
+        self.doubled = doubled;
+    }
+
+    /// How many boundaries and branches are to be covered, and how many are.
+    pub(in crate::campaign) fn covered(&self) -> (usize, usize) {
+        (self.obligations, self.covered)
+    }
+
+    /// The next calls that tell mutants of the schema apart, at most `limit`.
+    pub(in crate::campaign) fn mutants(&mut self, limit: u64) -> Vec<Arc<Call>> {
+        self.mutants.next(limit)
+    }
+
+    /// How many mutants of the schema the calls told apart so far, by class.
+    pub(in crate::campaign) fn mutant_coverage(&self) -> Vec<MutantCoverage> {
+        self.mutants.coverage()
+    }
+
+    /// What could not be generated.
+    pub(in crate::campaign) fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// How often each constraint of the schema was satisfied and violated.
+    pub(in crate::campaign) fn keyword_coverage(&self) -> Vec<KeywordCoverage> {
+        let coverage = |target: &ViolationTarget| KeywordCoverage {
+            pointer: target.constraint.pointer.clone(),
+            keyword: match &target.constraint.name {
+                Some(name) => format!("{} {name}", target.constraint.keyword),
+                None => target.constraint.keyword.clone(),
+            },
+            satisfied: target.satisfied,
+            violated: target.violated,
+            no_effect: target.is_without_effect(),
+        };
+        self.targets.iter().map(coverage).collect()
+    }
+
+    /// The constraints that no arguments can violate. All have to be compiled.
+    pub(in crate::campaign) fn constraints_without_effect(&self) -> impl Iterator<Item = &Constraint> {
+        self.targets.iter().filter(|target| target.is_without_effect()).map(|target| &*target.constraint)
     }
 
     /// How the calls of this tool are divided among the phases.

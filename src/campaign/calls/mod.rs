@@ -8,6 +8,7 @@ mod call_source;
 pub(super) mod fuzz_call;
 mod mutant_calls;
 pub(super) mod schedule;
+mod share;
 pub(super) mod tools;
 pub(super) mod value_pool;
 pub(super) mod vary;

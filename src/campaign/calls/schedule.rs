@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::call_plan::Share;
+use super::share::Share;
 use crate::campaign::limits::{CALLS_PER_ROUND, MAX_CALLS_PER_ROUND};
 
 /// A kind of calls.

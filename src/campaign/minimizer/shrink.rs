@@ -366,7 +366,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
     /// The generator for arguments of the same class as those of a call.
     fn generator(&self, fuzz_call: &FuzzCall) -> Option<Generator> {
         let validity = &fuzz_call.call.validity;
-        if fuzz_call.tool == self.call_plan.tool {
+        if fuzz_call.tool == self.call_plan.tool() {
             return self.call_plan.generator(validity);
         }
         let schema = self.reproducer.caller.tools().schema(fuzz_call.tool);

@@ -36,7 +36,7 @@ struct Swap {
 
 /// Calls of a tool, and plain calls of other tools, whose results may differ.
 pub(in crate::campaign) fn swap_candidates(call_plan: &mut CallPlan, canaries: &Canaries) -> Vec<FuzzCall> {
-    let tool = call_plan.tool;
+    let tool = call_plan.tool();
     // Earlier calls often differ in one value, new ones in all values.
     let (mut known, mut new) = (
         call_plan.sample_served(MAX_SWAP_CANDIDATES / 2).into_iter(),

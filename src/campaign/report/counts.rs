@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::check::fuzz::{Arguments, Call, Validity, excerpt};
-use crate::event::{CallCount, CallOutcome, KeywordCoverage, Latency, ResponseClass, ToolFuzz};
+use crate::event::{CallCount, CallOutcome, Latency, ResponseClass, ToolFuzz};
 use crate::verdict::CallKind;
 
 use crate::campaign::calls::call_plan::CallPlan;
@@ -108,21 +108,7 @@ impl ToolCounts {
             })
             .collect();
         responses.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.class.cmp(&b.class)));
-        let keywords = call_plan.map(|call_plan| {
-            let targets = call_plan.targets.iter();
-            targets
-                .map(|target| KeywordCoverage {
-                    pointer: target.constraint.pointer.clone(),
-                    keyword: match &target.constraint.name {
-                        Some(name) => format!("{} {name}", target.constraint.keyword),
-                        None => target.constraint.keyword.clone(),
-                    },
-                    satisfied: target.satisfied,
-                    violated: target.violated,
-                    no_effect: target.is_without_effect(),
-                })
-                .collect()
-        });
+        let (obligations, covered) = call_plan.map(CallPlan::covered).unwrap_or_default();
         ToolFuzz {
             tool: tool.to_owned(),
             note: None,
@@ -130,12 +116,12 @@ impl ToolCounts {
             planned: call_plan.map_or(0, CallPlan::total),
             calls,
             latency: self.latencies.report(),
-            keywords: keywords.unwrap_or_default(),
-            obligations: call_plan.map_or(0, |call_plan| call_plan.obligations),
-            covered: call_plan.map_or(0, |call_plan| call_plan.covered),
-            mutants: call_plan.map(|call_plan| call_plan.mutants.coverage()).unwrap_or_default(),
+            keywords: call_plan.map(CallPlan::keyword_coverage).unwrap_or_default(),
+            obligations,
+            covered,
+            mutants: call_plan.map(CallPlan::mutant_coverage).unwrap_or_default(),
             responses,
-            gaps: call_plan.map(|call_plan| call_plan.gaps.clone()).unwrap_or_default(),
+            gaps: call_plan.map(|call_plan| call_plan.gaps().to_vec()).unwrap_or_default(),
         }
     }
 }

@@ -106,7 +106,7 @@ impl Worker<'_> {
                 self.handle_violations(exchange, violations, &record, run).await?;
             }
         }
-        if run.call_plan.doubled {
+        if run.call_plan.is_doubled() {
             self.check_repeated_calls(&done, run).await?;
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Worker<'_> {
         if call.validity == Validity::Valid && outcome == CallOutcome::Success {
             run.call_plan.record_success(call);
             if let Some(result) = result {
-                run.pool.learn(run.call_plan.tool, result, call);
+                run.pool.learn(run.call_plan.tool(), result, call);
             }
             if let Some(latency) = alone {
                 run.latencies.record(latency);

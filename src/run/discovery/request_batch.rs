@@ -23,13 +23,13 @@ pub(in crate::run) struct BatchLimits {
 
 /// A response, and what led to it.
 #[derive(Debug)]
-pub(in crate::run) struct BatchResponse {
+pub(super) struct BatchResponse {
     /// The position of the request in the batch.
     pub(in crate::run) request: usize,
     pub(in crate::run) response: Value,
     pub(in crate::run) duration: Duration,
     /// The requests for input that the client answered before this response.
-    pub(in crate::run) input_requests: Vec<Value>,
+    pub(super) input_requests: Vec<Value>,
 }
 
 /// A request in flight.

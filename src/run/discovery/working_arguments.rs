@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::argument_search::ArgumentSearch;
+use super::example_arguments::known_paths;
 use super::request_batch::{BatchLimits, send_batch};
 use crate::inventory::{FirstCallOutcome, HintOutcome, Inventory, KnownValues, Tool};
 use crate::limits::{MAX_COMPLETIONS, MAX_SEARCH_CALL_TIMEOUTS, MAX_SEARCH_ROUNDS, SEARCH_CALL_TIMEOUT_DIVISOR};
 use crate::plan::{HttpTarget, Launcher, Plan};
-use crate::run::argument_search::ArgumentSearch;
-use crate::run::example_arguments::known_paths;
 use crate::session::Session;
 use crate::wire::MessageKind;
 

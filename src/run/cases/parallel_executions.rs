@@ -12,20 +12,20 @@ use super::additional_session::open_additional_session;
 use super::case_run::{CaseRun, carry_out_share};
 use super::case_session::{ClosedSessions, close};
 use super::execution::ExecutionShare;
-use super::target_state::Target;
 use crate::case::{Active, Body, Case, ForEach};
 use crate::check::Judgement;
 use crate::inventory::Inventory;
 use crate::limits::MAX_SESSIONS_PER_CASE;
+use crate::run::target_state::Target;
 use crate::session::Session;
 use crate::verdict::Verdict;
 
 /// The sessions that are opened for a case, besides the one of its queue.
 pub(super) struct SessionKind<'a> {
     /// What the client declares when it opens one.
-    pub(super) capabilities: &'a Value,
+    pub(in crate::run) capabilities: &'a Value,
     /// Their purpose, for the report.
-    pub(super) purpose: &'static str,
+    pub(in crate::run) purpose: &'static str,
 }
 
 /// Carries out a case on the session of its queue; if it has several executions and the server is slow, on further sessions

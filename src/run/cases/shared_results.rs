@@ -13,18 +13,18 @@ use super::case_run::{CaseRun, carry_out_fresh, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, give_up_cut_off, open_for_case, purpose_of,
 };
-use super::target_state::Target;
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
 use crate::inventory::Inventory;
+use crate::run::target_state::Target;
 use crate::session::full_capabilities;
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 
 /// The results of the cases that run once for all revisions, by case id.
 #[derive(Debug, Default)]
-pub(super) struct SharedResults(Mutex<BTreeMap<String, Arc<OnceCell<SharedRun>>>>);
+pub(in crate::run) struct SharedResults(Mutex<BTreeMap<String, Arc<OnceCell<SharedRun>>>>);
 
 /// The result of one case.
 #[derive(Debug)]

@@ -20,12 +20,12 @@ pub(super) struct CaseReplies {
 }
 
 impl CaseReplies {
-    pub(super) fn new(by_method: &BTreeMap<String, Vec<ClientResponse>>) -> Arc<Self> {
+    pub(in crate::run) fn new(by_method: &BTreeMap<String, Vec<ClientResponse>>) -> Arc<Self> {
         Arc::new(Self { by_method: by_method.clone(), unfilled: AtomicBool::new(false) })
     }
 
     /// The function by which a session gets them.
-    pub(super) fn choice(self: &Arc<Self>) -> ReplyChoice {
+    pub(in crate::run) fn choice(self: &Arc<Self>) -> ReplyChoice {
         let replies = Arc::clone(self);
         Arc::new(move |method, params, count| replies.reply(method, params, count))
     }

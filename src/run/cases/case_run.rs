@@ -2,14 +2,14 @@
 
 use super::execution::{ExecutionShare, MissingValue, carry_out};
 use super::needs::{declares_needed_capabilities, missing_capabilities};
-use super::target_state::Target;
 use crate::case::{Active, Case};
 use crate::check::{self, Execution, Judgement};
 use crate::inventory::Inventory;
+use crate::run::target_state::Target;
 use crate::session::Session;
 
 /// Why missing responses prove nothing.
-pub(super) const RATE_LIMITED: &str =
+pub(in crate::run) const RATE_LIMITED: &str =
     "the server limits the request rate (HTTP status 429 or 503, or an error that says so)";
 
 /// Why a case proves nothing whose steps were made in two sessions.
@@ -60,7 +60,7 @@ pub(super) async fn carry_out_share(
 }
 
 /// Judges a case by its executions.
-pub(super) fn judge(target: &Target, case: &Case, body: &Active, carried: CaseRun) -> Judgement {
+pub(in crate::run) fn judge(target: &Target, case: &Case, body: &Active, carried: CaseRun) -> Judgement {
     match carried {
         Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, &executions)),
         Err(judged) => judged,

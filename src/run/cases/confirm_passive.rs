@@ -13,17 +13,17 @@ use tokio::time::Instant;
 use super::case_session::open;
 use super::confirm::{count_repetition, downgrade_unconfirmed, is_refuted};
 use super::passive_cases::judge_passive_cases;
-use super::target_run::TargetRun;
-use super::target_state::Target;
 use crate::case::{Body, Case, SelectedCases};
 use crate::check::Judgement;
 use crate::limits::{MAX_NAMED_CASES, MAX_PARTS, PARTS_TIME_LIMIT, REPETITION_TIME_LIMIT};
 use crate::plan::Plan;
+use crate::run::target_run::TargetRun;
+use crate::run::target_state::Target;
 use crate::session::full_capabilities;
 use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// Repeats what provoked the failures among these judgements, once for all of them.
-pub(super) async fn confirm_passive_cases(target: &Target, judged: &mut [(Arc<Case>, Judgement)]) {
+pub(in crate::run) async fn confirm_passive_cases(target: &Target, judged: &mut [(Arc<Case>, Judgement)]) {
     let failing: Vec<Arc<Case>> = judged
         .iter()
         .filter(|(case, judgement)| judgement.verdict == Verdict::Fail && target.context.plan.reports(case))

@@ -9,7 +9,7 @@ use crate::limits::MAX_OTHER_ARGUMENTS;
 
 /// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) struct MissingValue(pub(in crate::run) String);
+pub(in crate::run::cases) struct MissingValue(pub(in crate::run::cases) String);
 
 /// A tool with the arguments that a case calls it with.
 #[derive(Debug, Clone)]

@@ -14,12 +14,9 @@ use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
     was_refused,
 };
-use super::discovery::{RemainingDiscovery, wait_for_unanswered};
-use super::further_requests::send_further_requests;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{SharedResults, is_shared, report_shared};
-use super::target_state::{SessionHistory, Target};
 use crate::case::{Action, Active, Body, Case, Process};
 use crate::check::{self, Execution, Judgement};
 use crate::client::WaitOutcome;
@@ -29,12 +26,15 @@ use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
     MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
+use crate::run::discovery::further_requests::send_further_requests;
+use crate::run::discovery::{RemainingDiscovery, wait_for_unanswered};
+use crate::run::target_state::{SessionHistory, Target};
 use crate::session::{Session, full_capabilities};
 use crate::spec::{Era, Revision};
 use crate::transcript::Event;
 
 /// Runs the cases that share the main session. `remaining_discovery` is done on it as well.
-pub(super) async fn run_on_main_session(
+pub(in crate::run) async fn run_on_main_session(
     target: Target,
     main: Session,
     cases: Vec<Arc<Case>>,
@@ -52,7 +52,7 @@ pub(super) async fn run_on_main_session(
 /// Runs the cases that may harm the server, on a session that declares no capabilities.
 ///
 /// The permit is requested immediately.
-pub(super) fn run_on_disposable_session(
+pub(in crate::run) fn run_on_disposable_session(
     target: Target,
     cases: Vec<Arc<Case>>,
 ) -> impl Future<Output = ClosedSessions> + Send {
@@ -79,7 +79,7 @@ async fn run_disposable_queue(target: Target, cases: Vec<Arc<Case>>, permit_requ
 
 /// Starts the cases of a slow server that need nothing of what discovery finds out, on sessions of their own. Those that
 /// are left when the main session has run its own are for that.
-pub(super) fn run_before_discovery(
+pub(in crate::run) fn run_before_discovery(
     target: &Target,
     cases: Vec<Arc<Case>>,
     sessions: &mut JoinSet<ClosedSessions>,
@@ -95,13 +95,13 @@ pub(super) fn run_before_discovery(
 }
 
 /// Whether a case of the main session may run before discovery is done.
-pub(super) fn may_run_before_discovery(case: &Case, revision: Revision) -> bool {
+pub(in crate::run) fn may_run_before_discovery(case: &Case, revision: Revision) -> bool {
     matches!(&case.body, Body::Active(body) if is_independent_of_discovery(case, body) && !may_damage(case, revision))
 }
 
 /// The cases that are left for several sessions.
 #[derive(Clone, Default)]
-pub(super) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
+pub(in crate::run) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
 
 impl RemainingCases {
     fn new(cases: Vec<Arc<Case>>) -> Self {
@@ -428,7 +428,7 @@ async fn send_control_request(session: &mut Session, timeout: Duration) -> WaitO
 /// Runs a case on its own process.
 ///
 /// The permit is requested immediately, unless discovery decides whether the case runs at all.
-pub(super) fn run_on_own_process(
+pub(in crate::run) fn run_on_own_process(
     target: Target,
     case: Arc<Case>,
     shared_results: Arc<SharedResults>,

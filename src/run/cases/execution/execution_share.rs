@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The share of one session; by default it is alone, and all executions fall to it.
 #[derive(Debug, Default)]
-pub(in crate::run) struct ExecutionShare {
+pub(in crate::run::cases) struct ExecutionShare {
     executions: Arc<Mutex<Executions>>,
     /// Whether it is not the session of the queue.
     is_additional: bool,
@@ -33,12 +33,12 @@ impl ExecutionShare {
     }
 
     /// Records that no execution is left.
-    pub(in crate::run) fn end(&self) {
+    pub(in crate::run::cases) fn end(&self) {
         self.executions().has_ended = true;
     }
 
     /// Whether no execution is left.
-    pub(in crate::run) fn has_ended(&self) -> bool {
+    pub(in crate::run::cases) fn has_ended(&self) -> bool {
         self.executions().has_ended
     }
 }

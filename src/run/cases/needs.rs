@@ -4,7 +4,7 @@ use crate::case::{Active, Case, Comparison, ForEach, Placeholder};
 use crate::transcript::SessionParameters;
 
 /// Whether the capabilities that a case needs were declared (or, with `!`, were not).
-pub(super) fn declares_needed_capabilities(case: &Case, session_parameters: &SessionParameters) -> bool {
+pub(in crate::run) fn declares_needed_capabilities(case: &Case, session_parameters: &SessionParameters) -> bool {
     case.needs.capabilities.iter().all(|name| match name.strip_prefix('!') {
         Some(name) => !session_parameters.declares(name),
         None => session_parameters.declares(name),

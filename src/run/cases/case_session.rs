@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::target_state::Target;
 use crate::case::{Active, Case, Process};
 use crate::context::ClosedConnection;
 use crate::limits::MAX_SILENT_STARTS;
+use crate::run::target_state::Target;
 use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
@@ -16,21 +16,21 @@ use crate::wire::MessageKind;
 const OUTPUT_LIMIT_EXCEEDED: &str = "the server exceeded the output limit and was stopped";
 
 /// A closed session of a revision.
-pub(super) struct ClosedSession {
-    pub(super) ended: ClosedConnection,
-    pub(super) session_parameters: SessionParameters,
+pub(in crate::run) struct ClosedSession {
+    pub(in crate::run) ended: ClosedConnection,
+    pub(in crate::run) session_parameters: SessionParameters,
     /// Whether it was opened, and is counted, by another revision.
-    pub(super) borrowed: bool,
+    pub(in crate::run) borrowed: bool,
 }
 
 /// The sessions that were closed.
-pub(super) type ClosedSessions = Vec<ClosedSession>;
+pub(in crate::run) type ClosedSessions = Vec<ClosedSession>;
 
 /// An additional connection could not be opened.
-pub(super) struct OpenError {
-    pub(super) reason: String,
+pub(in crate::run) struct OpenError {
+    pub(in crate::run) reason: String,
     /// The closed session, if passive cases are to judge the server's response on it.
-    pub(super) sessions: ClosedSessions,
+    pub(in crate::run) sessions: ClosedSessions,
 }
 
 impl From<String> for OpenError {
@@ -39,7 +39,7 @@ impl From<String> for OpenError {
     }
 }
 
-pub(super) async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, OpenError> {
+pub(in crate::run) async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, OpenError> {
     let context = &target.context;
     if target.silent_starts() >= MAX_SILENT_STARTS {
         return Err("other processes of the server did not answer at startup, so no more were started"
@@ -103,7 +103,7 @@ fn is_refusal(reason: &OpeningFailure) -> bool {
 
 /// How an HTTP server refuses one more ordinary session while the main session is open, if it does. This is the control
 /// request without which the refusal of any other opening proves nothing.
-pub(super) async fn session_refusal(target: &Target) -> Option<&str> {
+pub(in crate::run) async fn session_refusal(target: &Target) -> Option<&str> {
     const PURPOSE: &str = "control session";
     let (context, revision) = (&target.context, target.revision);
     if context.plan.transport() != Transport::Http || revision.era() != Era::Handshake {
@@ -136,7 +136,7 @@ pub(super) fn was_refused(session: &mut Session) -> bool {
     })
 }
 
-pub(super) async fn close(target: &Target, session: Session) -> ClosedSession {
+pub(in crate::run) async fn close(target: &Target, session: Session) -> ClosedSession {
     let session_parameters = session.parameters;
     ClosedSession {
         ended: target.context.close(session.connection, session.purpose).await,

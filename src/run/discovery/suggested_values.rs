@@ -35,7 +35,7 @@ const LIST_WORDS: [&str; 24] = [
 
 /// The values that a text suggests, the most likely first: what follows words such as `one of` or `try`, then what is in
 /// quotation marks, then paths. Addresses on other machines are left out.
-pub(super) fn suggested_values(text: &str) -> Vec<String> {
+pub(in crate::run) fn suggested_values(text: &str) -> Vec<String> {
     let text = first_chars(text, MAX_SUGGESTING_CHARS);
     let mut values: Vec<String> = Vec::new();
     let mut add = |value: &str| {

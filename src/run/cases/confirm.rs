@@ -15,18 +15,18 @@ use tokio::time::Instant;
 
 use super::case_run::{RATE_LIMITED, SESSION_ENDED, run_case, run_fresh};
 use super::case_session::{is_unusable, open, open_for_case};
-use super::discovery::discover;
-use super::target_state::{SessionHistory, Target, UnconfirmedResult};
 use crate::case::{Active, Body, Case};
 use crate::check::Judgement;
 use crate::limits::{
     MAX_CONCURRENT_CONFIRMATIONS, MAX_CONFIRMED_IN_A_ROW, MAX_FRUITLESS_RUNS, MAX_NAMED_CASES, MAX_SEQUENCES,
     SEQUENCE_TIME_LIMIT,
 };
+use crate::run::discovery::discover;
+use crate::run::target_state::{SessionHistory, Target, UnconfirmedResult};
 use crate::verdict::{Confirmation, Finding, Verdict};
 
 /// Confirms failures concurrently as they arrive, and reports them.
-pub(super) async fn confirm_all(target: Target, mut unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
+pub(in crate::run) async fn confirm_all(target: Target, mut unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
     let mut confirmations = JoinSet::new();
     let fruitless_runs: Arc<Mutex<FruitlessRuns>> = Arc::default();
     let confirmed_in_a_row = Arc::new(AtomicUsize::new(0));

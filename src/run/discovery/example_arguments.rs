@@ -35,7 +35,7 @@ const VALUES_BY_NAME: [(&[&str], &str); 20] = [
 
 /// Several sets of valid arguments for a tool: the simplest ones, then likely ones, then one for each branch of its
 /// schema. `known_paths` are paths that the server can access.
-pub(super) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<String, Value>> {
+pub(in crate::run) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<String, Value>> {
     let mut made: Vec<Map<String, Value>> = Vec::new();
     let mut add = |value: Value| {
         if let Value::Object(arguments) = value
@@ -137,7 +137,7 @@ pub(super) fn is_moderate(value: &Value) -> bool {
 }
 
 /// Paths that the server can access, the most useful last: a folder on its command line, and a file in it.
-pub(super) fn known_paths(words: &[impl AsRef<OsStr>], directory: Option<&Path>) -> Vec<String> {
+pub(in crate::run) fn known_paths(words: &[impl AsRef<OsStr>], directory: Option<&Path>) -> Vec<String> {
     // An argument of a call is a JSON string, so only Unicode names can be given in one.
     let words: Vec<&str> = words.iter().skip(1).filter_map(|word| word.as_ref().to_str()).collect();
     let below = |word: &str| match directory {

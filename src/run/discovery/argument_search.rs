@@ -64,7 +64,7 @@ pub(super) struct ArgumentSearch {
 
 impl ArgumentSearch {
     /// The search for arguments of a tool; `None` if it must not be searched for, or has no schema.
-    pub(super) fn of_tool(tool: &Tool) -> Option<Self> {
+    pub(in crate::run) fn of_tool(tool: &Tool) -> Option<Self> {
         let hint = |name: &str| tool.definition.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool);
         let is_declared_harmless = hint("readOnlyHint") == Some(true) || hint("destructiveHint") == Some(false);
         let words = words(&tool.name);
@@ -103,7 +103,7 @@ impl ArgumentSearch {
     }
 
     /// The next arguments to try; `None` if there are no others.
-    pub(super) fn next(&mut self, known: &KnownValues) -> Option<Value> {
+    pub(in crate::run) fn next(&mut self, known: &KnownValues) -> Option<Value> {
         if self.tried.len() > MAX_SEARCH_ATTEMPTS {
             return None;
         }

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use serde_json::{Value, json};
 
 use super::argument_variants::variants;
-use super::discovery::{BatchLimits, send_batch, template_variables};
+use super::request_batch::{BatchLimits, send_batch};
+use super::working_arguments::template_variables;
 use crate::inventory::{Inventory, KnownValues, Tool};
 use crate::limits::{
     FURTHER_REQUEST_TIMEOUT, FURTHER_TIME, FURTHER_TIME_PER_TOOL, MAX_EXPANSIONS, MAX_EXPANSIONS_PER_TEMPLATE,
@@ -22,7 +23,7 @@ use crate::session::Session;
 const GUESSES: [&str; 3] = ["1", "0", "test"];
 
 /// Sends the requests on a session whose cases have finished.
-pub(super) async fn send_further_requests(session: &mut Session, inventory: &Inventory, timeout: Duration) {
+pub(in crate::run) async fn send_further_requests(session: &mut Session, inventory: &Inventory, timeout: Duration) {
     if inventory.stop_reason.is_some() || session.unanswered > 0 || session.is_slow() {
         return;
     }

@@ -5,9 +5,9 @@ use std::pin::pin;
 use serde_json::Value;
 
 use super::case_session::{ClosedSessions, OpenError, open};
-use super::target_state::Target;
 use crate::context::ProcessPermit;
 use crate::limits::PERMIT_POLL_INTERVAL;
+use crate::run::target_state::Target;
 use crate::session::Session;
 
 /// Opens an additional session. If it is no longer needed before it gets its permit, or cannot be opened, returns the

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::case_session::ClosedSession;
 use super::needs::{declares_needed_capabilities, missing_capabilities};
-use super::target_state::Target;
 use crate::case::{Body, Case};
 use crate::check::{self, IndexedConnections, Judgement, RecordedConnection};
+use crate::run::target_state::Target;
 use crate::spec::Revision;
 use crate::transcript::{Transcript, sessions_in, without_repeated};
 
 /// Judges the passive cases among these by every session of the revision.
-pub(super) async fn judge_passive_cases(
+pub(in crate::run) async fn judge_passive_cases(
     target: &Target,
     cases: &[Arc<Case>],
     sessions: &[ClosedSession],
@@ -38,7 +38,7 @@ pub(super) async fn judge_passive_cases(
 }
 
 /// Judges passive cases by connections of one revision.
-pub(super) fn judge_connections(
+pub(in crate::run) fn judge_connections(
     cases: &[Arc<Case>],
     revision: Revision,
     connected: &[RecordedConnection],

@@ -1,0 +1,17 @@
+//! Cases on a target: they read what discovery found, and change nothing of it.
+//!
+//! A queue opens sessions and runs cases on them, a run of a case executes its steps, and what surprises is confirmed
+//! on fresh processes.
+
+mod additional_session;
+pub(super) mod case_queue;
+pub(super) mod case_run;
+pub(super) mod case_session;
+mod client_replies;
+pub(super) mod confirm;
+pub(super) mod confirm_passive;
+mod execution;
+pub(super) mod needs;
+mod parallel_executions;
+pub(super) mod passive_cases;
+pub(super) mod shared_results;
