@@ -316,13 +316,14 @@ impl Context {
 
     /// Closes a connection and returns its transcript.
     pub(crate) async fn close(&self, connection: Connection, purpose: String) -> ClosedConnection {
-        let (startup, limited) = (connection.first_line(), connection.rate_limited_requests());
+        let (startup, limited, costs) =
+            (connection.first_line(), connection.rate_limited_requests(), connection.costs());
         let (without_package_runner, name) = (connection.is_without_package_runner(), connection.name());
         self.shared.statistics.add_startup(startup);
         let timeouts = self.shared.shutdowns.timeouts(self.plan.shutdown_grace, &connection);
         let (step, entries) = connection.shut_down(timeouts).await;
         self.shared.shutdowns.record(step);
-        ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited }
+        ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited, costs }
     }
 
     /// Closes a connection in the background; its transcript is not needed.

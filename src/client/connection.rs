@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::http::header::mirrored;
 use super::http::{DirectRequest, DirectRequestError, DirectResponse, HttpConnection, HttpEndpoint};
 use super::process::{Process, ShutdownTimeouts, Watchdog};
-use super::record::{Record, RecordOptions};
+use super::record::{ConnectionCosts, Record, RecordOptions};
 use super::responder::Responder;
 use super::streams::{read_errors, read_lines, write_lines};
 use super::wait_budget::{WaitBudget, wait_at_most};
@@ -297,6 +297,11 @@ impl Connection {
     #[must_use]
     pub(crate) fn rate_limited_requests(&self) -> usize {
         self.record.limited()
+    }
+
+    /// What the client had to put up with so far.
+    pub(crate) fn costs(&self) -> ConnectionCosts {
+        self.record.costs()
     }
 
     /// The number of HTTP sessions that the server ended, each of which the client replaced by a new one.

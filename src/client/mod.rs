@@ -28,7 +28,7 @@ pub(crate) use connection::{Connection, FirstSignal, LaunchError, SigtermHandlin
 pub use in_process::InProcessServer;
 pub(crate) use package_runner::{PackagedProgram, is_package_runner};
 pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process};
-pub(crate) use record::{EntryObserver, MemoryBudget, RecordOptions};
+pub(crate) use record::{ConnectionCosts, EntryObserver, MemoryBudget, RecordOptions};
 pub(crate) use responder::{RequestHandler, Responder};
 pub(crate) use secrets::Secrets;
 pub(crate) use unrecorded::UnrecordedConnection;

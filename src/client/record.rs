@@ -106,6 +106,17 @@ impl fmt::Debug for RecordOptions {
     }
 }
 
+/// What a client had to put up with on a connection, and what its transcript does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ConnectionCosts {
+    /// How often the server asked the client to slow down, and the request was made again after a pause.
+    pub(crate) pauses: usize,
+    /// How long the pauses were, all together. Requests pause side by side.
+    pub(crate) waited: Duration,
+    /// Whether no stream was open for the server's own messages, because the server answers no request meanwhile.
+    pub(crate) without_get_stream: bool,
+}
+
 /// What has been recorded of a connection.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -118,6 +129,7 @@ pub(super) struct State {
     paused_requests: usize,
     /// How many requests the server rejected because of its rate limit.
     limited: usize,
+    costs: ConnectionCosts,
     /// The number of sessions that the server ended before the client did.
     renewals: usize,
     overflowed: bool,
@@ -269,6 +281,23 @@ impl Record {
     /// Counts a request that the server rejected because of its rate limit.
     pub(super) fn count_rate_limited(&self) {
         self.state().limited += 1;
+    }
+
+    /// Counts a pause that the server asked for.
+    pub(super) fn count_pause(&self, pause: Duration) {
+        let costs = &mut self.state().costs;
+        costs.pauses += 1;
+        costs.waited += pause;
+    }
+
+    /// Records that no stream is open for the server's own messages.
+    pub(super) fn go_without_get_stream(&self) {
+        self.state().costs.without_get_stream = true;
+    }
+
+    /// What the client had to put up with so far.
+    pub(super) fn costs(&self) -> ConnectionCosts {
+        self.state().costs
     }
 
     /// Counts a session that the client opened because the server had ended the one before.

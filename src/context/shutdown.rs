@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::client::{Connection, ShutdownTimeouts};
+use crate::client::{Connection, ConnectionCosts, ShutdownTimeouts};
 use crate::limits::{IGNORED_STEP_TIMEOUT, MAX_SHUTDOWN_GRACE, UNJUDGED_SHUTDOWN_TIMEOUT};
 use crate::transcript::{Entry, ShutdownStep};
 
@@ -22,6 +22,7 @@ pub(crate) struct ClosedConnection {
     pub(crate) entries: Vec<Arc<Entry>>,
     /// How many requests the server rejected because of rate limiting.
     pub(crate) limited: usize,
+    pub(crate) costs: ConnectionCosts,
 }
 
 /// How long a server gets to exit, at least `grace`: a server that starts slowly, or runs on a busy machine, exits

@@ -1,6 +1,6 @@
 //! The summary of a revision for the report: its server, its tools and hints, the processes, and why it stopped early.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::limits::{MAX_PROBLEM_STDERR, MAX_PROCESS_STDERR, MAX_SUMMARY_STDERR};
 use crate::run::cases::case_run::RATE_LIMITED;
 use crate::run::cases::case_session::ClosedSession;
 use crate::text::last_bytes;
-use crate::transcript::{self, Entry, SetAside};
+use crate::transcript::{self, SetAside};
 
 /// What a summary says of the sessions. Their transcripts take much memory, and are not needed for it.
 pub(super) struct SessionSummary {
@@ -36,7 +36,7 @@ impl SessionSummary {
                 .collect(),
             stderr: last_bytes(&stderr(sessions), MAX_SUMMARY_STDERR).to_owned(),
             is_rate_limited: sessions.iter().any(|session| session.ended.limited > 0),
-            notes: connection_notes(sessions.iter().flat_map(|session| &session.ended.entries)),
+            notes: connection_notes(sessions),
         }
     }
 }
@@ -97,10 +97,26 @@ pub(super) fn stop_problem(target: &Target, sessions: &SessionSummary) -> Option
     })
 }
 
-/// What a client has to put up with, and what it costs: requests that were made again.
-fn connection_notes<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>) -> Vec<String> {
+/// What the server's rate limit cost: `limited` responses had status 429, and after `pauses` requests were made again.
+fn rate_limit_note(limited: usize, pauses: usize, waited: Duration) -> Option<String> {
+    if pauses > 0 {
+        let times = if pauses == 1 { "once".to_owned() } else { format!("{pauses} times") };
+        let seconds = waited.as_secs_f64();
+        Some(format!(
+            "the server asked the client to slow down {times}; requests waited {seconds:.1} s for it, those of all \
+             connections added up, and were made again (a lower rate with --max-rate needs no refusals)"
+        ))
+    } else {
+        let requests = if limited == 1 { "1 request".to_owned() } else { format!("{limited} requests") };
+        (limited > 0).then(|| format!("the server refused {requests} for its rate limit (status 429)"))
+    }
+}
+
+/// What a client has to put up with, and what it costs: requests that were made again, pauses, and streams that it did
+/// without.
+fn connection_notes(sessions: &[ClosedSession]) -> Vec<String> {
     let (mut ended, mut closed, mut limited) = (0, 0, 0);
-    for entry in entries {
+    for entry in sessions.iter().flat_map(|session| &session.ended.entries) {
         match &entry.event {
             transcript::Event::HttpEnd(end) => match end.set_aside {
                 Some(SetAside::SessionEnded) => ended += 1,
@@ -127,8 +143,13 @@ fn connection_notes<'e>(entries: impl Iterator<Item = &'e Arc<Entry>>) -> Vec<St
             of(closed, "request")
         ));
     }
-    if limited > 0 {
-        notes.push(format!("the server refused {} for its rate limit (status 429)", of(limited, "request")));
+    let costs = || sessions.iter().map(|session| session.ended.costs);
+    let (pauses, waited) = (costs().map(|costs| costs.pauses).sum(), costs().map(|costs| costs.waited).sum());
+    notes.extend(rate_limit_note(limited, pauses, waited));
+    if costs().any(|costs| costs.without_get_stream) {
+        let note = "the server answers no request while a GET stream is open, so the client opened none beside the \
+                    one of http/get-holds-up-posts; what the server sends on such streams was not seen";
+        notes.push(note.to_owned());
     }
     notes
 }
@@ -180,5 +201,20 @@ fn launch(ended: &ClosedConnection) -> Launch {
         shutdown: Some(ended.step.as_str().to_owned()),
         sent: count(|event| matches!(event, transcript::Event::Sent { .. })),
         received: count(|event| matches!(event, transcript::Event::Received(_))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_limit_is_said_with_what_it_cost() {
+        assert_eq!(rate_limit_note(0, 0, Duration::ZERO), None);
+        let note = |limited, pauses, millis| rate_limit_note(limited, pauses, Duration::from_millis(millis));
+        assert_eq!(note(2, 0, 0).as_deref(), Some("the server refused 2 requests for its rate limit (status 429)"));
+        let three = note(3, 3, 4_250).expect("a note");
+        assert!(three.contains("slow down 3 times; requests waited 4.2 s"), "{three}");
+        assert!(note(0, 1, 1_000).is_some_and(|note| note.contains("slow down once; requests waited 1.0 s")));
     }
 }

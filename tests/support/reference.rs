@@ -21,6 +21,8 @@ pub(crate) struct RunResults {
     pub(crate) results: Vec<CaseResult>,
     /// The end of the run.
     pub(crate) summary: Option<RunSummary>,
+    /// What the connections went through, in all revisions.
+    pub(crate) notes: Vec<String>,
 }
 
 impl RunResults {
@@ -37,6 +39,7 @@ impl Sink for Collect {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::CaseFinished(result) => found.results.push(result.as_ref().clone()),
+            Event::TargetFinished(summary) => found.notes.extend(summary.notes.iter().cloned()),
             Event::RunFinished(summary) => found.summary = Some(summary.as_ref().clone()),
             _ => {}
         }

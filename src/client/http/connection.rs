@@ -20,7 +20,7 @@ use super::error_description::describe_error;
 use super::get_stream;
 use super::header::Mirrored;
 use super::negotiated::SESSION_HEADER;
-use super::rate_limit::{is_rate_limit, retry_delay, wait_paused};
+use super::rate_limit::{is_rate_limit, retry_delay, wait_for_server};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
 use super::response::ResponseReader;
 use super::session_renewal::{Renewal, SessionRenewals};
@@ -208,7 +208,7 @@ impl HttpConnection {
                 continue;
             }
             let Some(pause) = outcome.retry_delay else { return outcome };
-            wait_paused(&self.client.record, pause).await;
+            wait_for_server(&self.client.record, pause).await;
             attempt += 1;
         }
     }

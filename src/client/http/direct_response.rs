@@ -20,7 +20,7 @@ use super::endpoint::HttpEndpoint;
 use super::error_description::describe_error;
 use super::event_summary;
 use super::negotiated::SESSION_HEADER;
-use super::rate_limit::{is_rate_limit, retry_delay, wait_for_slot, wait_paused};
+use super::rate_limit::{is_rate_limit, retry_delay, wait_for_server, wait_for_slot};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
 use super::response::media_type;
 use super::session_renewal::SessionRenewals;
@@ -246,7 +246,7 @@ impl DirectResponseReader {
             let Some(copy) = prepared.try_clone() else { break Ok(Again::Never) };
             match tokio::time::timeout(limit, self.read(http.execute(copy), attempt, may_break_off)).await {
                 Ok(Again::After(pause)) => {
-                    wait_paused(&self.client.record, pause).await;
+                    wait_for_server(&self.client.record, pause).await;
                     attempt += 1;
                 }
                 Ok(Again::AtOnce) => {

@@ -29,6 +29,7 @@ pub(super) async fn listen(
     // The others wait: their streams would hold up the test.
     let mut known = known.lock().await;
     if *known == GetStreams::HoldUpRequests {
+        client.record.go_without_get_stream();
         return None;
     }
     if *known == GetStreams::Usable {
@@ -52,6 +53,7 @@ pub(super) async fn listen(
     }
     close(client, &stream);
     *known = GetStreams::HoldUpRequests;
+    client.record.go_without_get_stream();
     None
 }
 

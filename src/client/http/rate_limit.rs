@@ -45,8 +45,14 @@ pub(super) async fn wait_for_slot(endpoint: &HttpEndpoint, record: &Record) {
     }
 }
 
+/// Waits as long as the server asks for before a request is repeated.
+pub(super) async fn wait_for_server(record: &Record, pause: Duration) {
+    wait_paused(record, pause).await;
+    record.count_pause(pause);
+}
+
 /// Waits, and marks the connection as paused meanwhile.
-pub(super) async fn wait_paused(record: &Record, pause: Duration) {
+async fn wait_paused(record: &Record, pause: Duration) {
     let _pausing = PauseGuard::begin(record);
     tokio::time::sleep(pause).await;
 }
