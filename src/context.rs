@@ -259,7 +259,8 @@ impl Context {
     /// # Errors
     /// When the sink failed to handle an event.
     pub(crate) fn finish(&self, wall: Duration, problem: Option<Problem>) -> io::Result<RunSummary> {
-        let timing = self.shared.statistics.timing(wall, self.shared.host.launches());
+        let timing =
+            self.shared.statistics.timing(wall, self.shared.host.launches(), self.answer_times.response_waits());
         let summary = RunSummary { totals: self.shared.events.totals(), timing, problem };
         self.emit(&Event::RunFinished(Box::new(summary.clone())));
         match self.shared.events.take_error() {
@@ -321,7 +322,9 @@ impl Context {
         let (without_package_runner, name) = (connection.is_without_package_runner(), connection.name());
         self.shared.statistics.add_startup(startup);
         let timeouts = self.shared.shutdowns.timeouts(self.plan.shutdown_grace, &connection);
+        let began = Instant::now();
         let (step, entries) = connection.shut_down(timeouts).await;
+        self.shared.statistics.add_ending(began.elapsed());
         self.shared.shutdowns.record(step);
         ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited, costs }
     }

@@ -337,6 +337,9 @@ impl Session {
             WaitOutcome::TimedOut => WaitOutcome::TimedOut,
             WaitOutcome::Closed => WaitOutcome::Closed,
         };
+        if !matches!(waited, WaitOutcome::Closed) {
+            self.answer_times.record_wait(began.elapsed(), matches!(waited, WaitOutcome::Ready(_)));
+        }
         if let (WaitOutcome::Ready(_), true) = (&waited, has_started)
             && let Some(duration) = answer_time(&self.connection.entries_from(from), id)
         {

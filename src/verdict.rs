@@ -480,6 +480,12 @@ impl Confirmation {
     pub fn is_flaky(self) -> bool {
         self.failed < self.tried
     }
+
+    /// Whether there were retries, and none of them failed.
+    #[must_use]
+    pub fn is_refuted(self) -> bool {
+        self.tried > 0 && self.failed == 0
+    }
 }
 
 /// The number of cases by verdict.

@@ -17,11 +17,34 @@ use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
 pub(crate) struct RevisionAnswerTimes(Mutex<BTreeMap<Revision, Arc<AnswerTimes>>>);
 
 impl RevisionAnswerTimes {
+    /// How long the sessions of all revisions waited for responses.
+    pub(super) fn response_waits(&self) -> ResponseWaits {
+        let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = ResponseWaits::default();
+        for known in times.values() {
+            let waits = known.0.lock().unwrap_or_else(PoisonError::into_inner).waits;
+            all.answered += waits.answered;
+            all.for_answers += waits.for_answers;
+            all.unanswered += waits.unanswered;
+            all.in_vain += waits.in_vain;
+        }
+        all
+    }
+
     /// What the sessions of a revision know.
     pub(crate) fn of(&self, revision: Revision) -> Arc<AnswerTimes> {
         let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(times.entry(revision).or_default())
     }
+}
+
+/// The waits for responses: their number and time, of those that came and of those that did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct ResponseWaits {
+    pub(super) answered: usize,
+    pub(super) for_answers: Duration,
+    pub(super) unanswered: usize,
+    pub(super) in_vain: Duration,
 }
 
 /// What the sessions of one revision know about the server's answers.
@@ -38,6 +61,7 @@ struct Known {
     answered_methods: BTreeSet<String>,
     /// The methods of which a valid request went unanswered.
     unanswered_methods: BTreeSet<String>,
+    waits: ResponseWaits,
 }
 
 impl Known {
@@ -125,6 +149,18 @@ impl AnswerTimes {
         known.fastest = Some(known.fastest.map_or(duration, |fastest| fastest.min(duration)));
     }
 
+    /// Records how long a response was waited for, and whether it came.
+    pub(crate) fn record_wait(&self, duration: Duration, answered: bool) {
+        let waits = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waits;
+        let (count, time) = if answered {
+            (&mut waits.answered, &mut waits.for_answers)
+        } else {
+            (&mut waits.unanswered, &mut waits.in_vain)
+        };
+        *count += 1;
+        *time += duration;
+    }
+
     /// How long a server that serves one message at a time may take for this many before it serves the next.
     pub(crate) fn time_of_messages(&self, count: usize) -> Duration {
         let count = u32::try_from(count.min(MAX_MESSAGES_AHEAD)).unwrap_or(u32::MAX);
@@ -181,6 +217,16 @@ mod tests {
         times.of(Revision::V2025_06_18).record(&kind, false);
         assert!(times.of(Revision::V2025_06_18).are_unanswered(&kind));
         assert!(!times.of(Revision::V2025_11_25).are_unanswered(&kind));
+    }
+
+    #[test]
+    fn waits_are_added_up_over_all_revisions() {
+        let (times, second) = (RevisionAnswerTimes::default(), Duration::from_secs(1));
+        times.of(Revision::V2025_06_18).record_wait(second, true);
+        times.of(Revision::V2025_11_25).record_wait(second * 2, true);
+        times.of(Revision::V2025_11_25).record_wait(second * 5, false);
+        let expected = ResponseWaits { answered: 2, for_answers: second * 3, unanswered: 1, in_vain: second * 5 };
+        assert_eq!(times.response_waits(), expected);
     }
 
     #[test]

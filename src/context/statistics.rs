@@ -3,8 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::answer_times::ResponseWaits;
 use crate::check::milliseconds;
-use crate::event::Timing;
+use crate::event::{Timing, Waits};
 
 /// The measurements of a run so far.
 #[derive(Debug, Default)]
@@ -15,6 +16,8 @@ struct Measurements {
     launches: usize,
     startups: Vec<Duration>,
     judging: Duration,
+    /// How long connections took to close.
+    ending: Duration,
 }
 
 impl Statistics {
@@ -37,16 +40,29 @@ impl Statistics {
         self.measurements().judging += time;
     }
 
+    /// Adds the time that a connection took to close.
+    pub(super) fn add_ending(&self, time: Duration) {
+        self.measurements().ending += time;
+    }
+
     /// The measurements as the report has them, after a run of this duration; `hosted` processes of an HTTP server
     /// were not counted yet.
-    pub(super) fn timing(&self, wall: Duration, hosted: usize) -> Timing {
+    pub(super) fn timing(&self, wall: Duration, hosted: usize, responses: ResponseWaits) -> Timing {
         let measurements = self.measurements();
+        let waits = Waits {
+            answered: responses.answered,
+            answered_ms: milliseconds(responses.for_answers),
+            unanswered: responses.unanswered,
+            unanswered_ms: milliseconds(responses.in_vain),
+            ending_ms: milliseconds(measurements.ending),
+        };
         Timing {
             wall_ms: milliseconds(wall),
             launches: measurements.launches + hosted,
             startup_ms: milliseconds(median(measurements.startups.clone())),
             judging_ms: milliseconds(measurements.judging),
             own_cpu_ms: own_cpu_ms(),
+            waits: Some(waits),
         }
     }
 }
@@ -76,7 +92,7 @@ mod tests {
             statistics.count_launch();
             statistics.add_startup(startup.map(Duration::from_millis));
         }
-        let timing = statistics.timing(Duration::from_secs(1), 2);
+        let timing = statistics.timing(Duration::from_secs(1), 2, ResponseWaits::default());
         assert_eq!((timing.launches, timing.wall_ms, timing.startup_ms), (6, 1000.0, 20.0));
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::{Arc, Mutex};
 //!
-//! use mcp_conformance::event::{CaseResult, Event, Launch, RunSummary, TargetSummary};
+//! use mcp_conformance::event::{CaseResult, Event, Launch, RunSummary, TargetSummary, Waits};
 //! use mcp_conformance::{Judge, Server, Settings};
 //!
 //! let settings = Settings { select: vec!["tools/list/*".to_owned()], ..Settings::default() };
@@ -29,6 +29,8 @@
 //! let targets = report.targets.iter().map(|target| &target.summary);
 //! let launches: Vec<&Launch> = targets.flat_map(|TargetSummary { launches, .. }| launches).collect();
 //! assert!(totals.judged() > 0 && timing.launches >= launches.len());
+//! let Waits { answered, unanswered, .. } = timing.waits.expect("only older reports have none");
+//! assert!(answered > 0 && unanswered == 0);
 //! # Ok::<(), mcp_conformance::JudgeError>(())
 //! ```
 //!
@@ -399,4 +401,24 @@ pub struct Timing {
     /// The CPU time of the program itself in milliseconds, if the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_cpu_ms: Option<f64>,
+    /// What the cases waited for; absent in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// What cases and discovery waited for. They wait side by side, so that all waits together may be longer than the run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Waits {
+    /// The number of requests whose response came.
+    pub answered: usize,
+    /// How long these were waited for, in milliseconds.
+    pub answered_ms: f64,
+    /// The number of requests whose response did not come in time.
+    pub unanswered: usize,
+    /// How long these were waited for, in milliseconds.
+    pub unanswered_ms: f64,
+    /// How long processes and sessions took to end, in milliseconds.
+    pub ending_ms: f64,
 }

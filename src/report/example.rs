@@ -11,7 +11,7 @@ use crate::baseline::{BaselineEntry, NO_REASON_YET};
 use crate::event::{
     CallCount, CallOutcome, CaseResult, FuzzSummary, Gap, HintNote, KeywordCoverage, Latency, Launch, MutantCoverage,
     Problem, ProblemKind, ResponseClass, RunSummary, SavedCalls, SequenceSummary, SkipKind, TargetSummary, Timing,
-    ToolFuzz, ToolLink, ToolNote, Untested,
+    ToolFuzz, ToolLink, ToolNote, Untested, Waits,
 };
 use crate::shard::Shard;
 use crate::spec::{Level, Revision, RevisionSet};
@@ -51,6 +51,13 @@ pub fn example() -> Report {
                 startup_ms: 43.25,
                 judging_ms: 88.125,
                 own_cpu_ms: Some(120.5),
+                waits: Some(Waits {
+                    answered: 211,
+                    answered_ms: 2431.5,
+                    unanswered: 2,
+                    unanswered_ms: 10_004.25,
+                    ending_ms: 96.5,
+                }),
             },
             problem: Some(Problem {
                 kind: ProblemKind::Stopped,

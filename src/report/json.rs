@@ -467,6 +467,20 @@ mod tests {
             pub(super) judging: f64,
             #[serde(rename = "own-cpu-ms")]
             pub(super) own_cpu: Option<f64>,
+            pub(super) waits: Option<Waits>,
+        }
+
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct Waits {
+            pub(super) answered: u64,
+            #[serde(rename = "answered-ms")]
+            pub(super) answered_time: f64,
+            pub(super) unanswered: u64,
+            #[serde(rename = "unanswered-ms")]
+            pub(super) unanswered_time: f64,
+            #[serde(rename = "ending-ms")]
+            pub(super) ending: f64,
         }
 
         #[derive(Deserialize)]
@@ -521,6 +535,12 @@ mod tests {
         let expected_timing =
             [expected.timing.wall_ms, expected.timing.startup_ms, expected.timing.judging_ms].map(Some);
         assert_eq!((timing, summary.timing.own_cpu), (expected_timing, expected.timing.own_cpu_ms));
+        let (waits, expected_waits) = (summary.timing.waits.expect("waits"), expected.timing.waits.expect("waits"));
+        assert_eq!((waits.answered, waits.unanswered), (211, 2));
+        let times = [waits.answered_time, waits.unanswered_time, waits.ending].map(Some);
+        let expected_times =
+            [expected_waits.answered_ms, expected_waits.unanswered_ms, expected_waits.ending_ms].map(Some);
+        assert_eq!(times, expected_times);
         let (problem, expected) = (summary.problem.expect("a problem"), expected.problem.expect("a problem"));
         assert_eq!(problem.kind, "stopped");
         assert_eq!((problem.message, problem.hint, problem.stderr), (expected.message, expected.hint, expected.stderr));

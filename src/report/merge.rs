@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Report, Requirements, Target};
-use crate::event::{CaseResult, RunSummary, SkipKind, TargetSummary, ToolNote};
+use crate::event::{CaseResult, RunSummary, SkipKind, TargetSummary, ToolNote, Waits};
 use crate::shard::Shard;
 use crate::verdict::Verdict;
 
@@ -252,6 +252,16 @@ fn join_summary(known: &mut RunSummary, more: RunSummary) {
     timing.judging_ms += other.judging_ms;
     timing.own_cpu_ms = match (timing.own_cpu_ms, other.own_cpu_ms) {
         (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    timing.waits = match (timing.waits, other.waits) {
+        (Some(one), Some(other)) => Some(Waits {
+            answered: one.answered + other.answered,
+            answered_ms: one.answered_ms + other.answered_ms,
+            unanswered: one.unanswered + other.unanswered,
+            unanswered_ms: one.unanswered_ms + other.unanswered_ms,
+            ending_ms: one.ending_ms + other.ending_ms,
+        }),
         (one, other) => one.or(other),
     };
     known.problem = known.problem.take().or(more.problem);

@@ -119,6 +119,7 @@ mod tap;
 pub(crate) mod test_output;
 mod text;
 mod untested;
+mod waits;
 
 pub use badge::Badge;
 pub use comparison_result::{BaselineComparison, StaleEntry};

@@ -63,10 +63,10 @@ struct Deviation {
     /// Texts of one message of the finding itself, where others with the same words are the author's.
     #[serde(default)]
     evidence: Vec<String>,
-    /// Texts of one message, anywhere in the run, by which the SDK and not a handler of the author answers; none if
-    /// authors have no say in it.
+    /// Sets of texts. A message with all texts of a set, anywhere in the run, proves that the SDK and not a handler of the
+    /// author answers; none if authors have no say in it.
     #[serde(default)]
-    proof: Vec<String>,
+    proof: Vec<Vec<String>>,
 }
 
 impl Sdk {
@@ -111,7 +111,8 @@ impl Sdk {
 
     /// The deviations that a handler of the author cannot make, or that are proven not to be one's.
     fn proven_deviations(&'static self, report: &Report) -> Vec<&'static Deviation> {
-        let is_proven = |known: &&Deviation| known.proof.is_empty() || is_in_one_message(report, &known.proof);
+        let is_proven =
+            |known: &&Deviation| known.proof.is_empty() || known.proof.iter().any(|set| is_in_one_message(report, set));
         self.deviations.iter().filter(is_proven).collect()
     }
 }
@@ -144,9 +145,10 @@ pub fn known_packages() -> Vec<(PackageKind, &'static str)> {
 }
 
 /// Attributes the findings of a server to its SDK. Its answers prove which SDK it is on; if they prove none, the packages
-/// that are installed for it do.
+/// that are installed for it do. An SDK that is not installed where another one is proves nothing: major versions of one
+/// SDK give the same answers in part.
 pub fn attribute(report: &mut Report, installed: &[InstalledPackage]) {
-    let Some(sdk) = proven_sdk(report).or_else(|| installed_sdk(installed)) else { return };
+    let Some(sdk) = proven_sdk(report, installed).or_else(|| installed_sdk(installed)) else { return };
     let deviations = sdk.proven_deviations(report);
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
         for finding in &mut result.findings {
@@ -159,8 +161,11 @@ pub fn attribute(report: &mut Report, installed: &[InstalledPackage]) {
 
 /// The SDK that the answers of a server prove. Answers that fit several SDKs prove none, unless one of them is built on
 /// the others.
-fn proven_sdk(report: &Report) -> Option<&'static Sdk> {
+fn proven_sdk(report: &Report, installed: &[InstalledPackage]) -> Option<&'static Sdk> {
     let mut proven: Vec<&'static Sdk> = Sdk::all().iter().filter(|sdk| sdk.is_proven_by(report)).collect();
+    if Sdk::all().iter().any(|sdk| sdk.is_installed(installed)) {
+        proven.retain(|sdk| sdk.is_installed(installed));
+    }
     let below: Vec<&String> = proven.iter().flat_map(|sdk| &sdk.instead_of).collect();
     proven.retain(|sdk| !below.contains(&&sdk.name));
     if let [sdk] = proven.as_slice() { Some(sdk) } else { None }
@@ -316,6 +321,18 @@ mod tests {
         assert_eq!(attributed_to(&[typescript, rmcp]), None, "two SDKs");
         let of_both = [package(PackageKind::Pypi, "fastmcp", "2.14.7"), package(PackageKind::Pypi, "mcp", "1.30.0")];
         assert_eq!(installed_sdk(&of_both).map(|sdk| sdk.name.as_str()), Some("Python SDK 1"));
+    }
+
+    #[test]
+    fn an_sdk_that_is_not_installed_where_another_is_proves_nothing() {
+        let server = InstalledPackage {
+            kind: PackageKind::Npm,
+            name: "@modelcontextprotocol/server".to_owned(),
+            version: "2.3.0".to_owned(),
+        };
+        let report = report("a result with isError true", &[ZOD, NOT_FOUND]);
+        assert_eq!(proven_sdk(&report, &[]).map(|sdk| sdk.name.as_str()), Some("TypeScript SDK 1"));
+        assert!(proven_sdk(&report, &[server]).is_none());
     }
 
     #[test]

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use serde_json::{Value, json};
 
 use crate::campaign::{
-    self, BoxFuture, CampaignResult, CampaignSettings, Environment, FailureFolder, FixedFailure, OpenedProcess,
-    SelectedTool,
+    self, BoxFuture, CampaignResult, CampaignSettings, Environment, Failure, FailureFolder, FixedFailure,
+    OpenedProcess, SelectedTool,
 };
 use crate::case::{Body, Case, Oracle};
 use crate::check::fuzz::finding;
@@ -23,7 +23,7 @@ use crate::plan::{CallBudget, FuzzPlan, Launcher, processors};
 use crate::session::{ClientResponder, connect_unrecorded, full_capabilities, initialize_params, stateless_meta};
 use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
-use crate::verdict::{Finding, Verdict};
+use crate::verdict::{Confirmation, Finding, Verdict};
 use crate::wire::{MessageKind, same_id_loosely};
 
 /// Why a case about sequences is not judged.
@@ -218,6 +218,7 @@ fn judge_oracle(
         .filter(|found| found.violation.oracle == oracle)
         .filter_map(|found| {
             let mut finding = finding(case, revision, &names[found.tool], &found.violation, &found.exchanges)?;
+            finding.verdict = verdict(found);
             finding.count = found.count;
             finding.counterexample = found.counterexample.clone().map(Box::new);
             finding.confirmation = found.confirmation;
@@ -251,6 +252,14 @@ fn judge_oracle(
         None if result.given_up => Judgement::skip(result.stop_reason.clone().unwrap_or_default()),
         None => judged(Verdict::Pass),
     }
+}
+
+/// The verdict of a failure. One that no retry showed again only warns, as for any other case, unless it ended several
+/// processes: each of them is an occurrence of its own, while one pause of the machine leaves many calls unanswered.
+fn verdict(found: &Failure) -> Verdict {
+    let is_seen_again = found.violation.oracle == Oracle::Crash && found.count > 1;
+    let is_refuted = found.confirmation.is_some_and(Confirmation::is_refuted) && !is_seen_again;
+    if is_refuted { found.violation.verdict.min(Verdict::Warn) } else { found.violation.verdict }
 }
 
 /// What the report says of a saved call that no longer fails.
@@ -339,5 +348,26 @@ async fn handshake(pipe: &mut UnrecordedConnection, revision: Revision, limit: D
                 _ => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::fuzz::OracleViolation;
+
+    #[test]
+    fn a_failure_that_no_retry_shows_again_warns() {
+        let verdict = |oracle, count, confirmation: Option<(usize, usize)>| {
+            let violation = OracleViolation::from_many_calls(oracle, "it fails", "as observed");
+            let violation = OracleViolation { verdict: Verdict::Fail, ..violation };
+            let confirmation = confirmation.map(|(tried, failed)| Confirmation { tried, failed });
+            verdict(&Failure { tool: 0, violation, count, exchanges: Vec::new(), counterexample: None, confirmation })
+        };
+        assert_eq!(verdict(Oracle::Crash, 1, Some((3, 0))), Verdict::Warn);
+        assert_eq!(verdict(Oracle::Hang, 5, Some((3, 0))), Verdict::Warn, "one pause leaves several calls unanswered");
+        assert_eq!(verdict(Oracle::Crash, 2, Some((3, 0))), Verdict::Fail, "two processes ended");
+        assert_eq!(verdict(Oracle::Crash, 1, Some((3, 1))), Verdict::Fail);
+        assert_eq!(verdict(Oracle::Crash, 1, None), Verdict::Fail, "it was not retried");
     }
 }

@@ -402,6 +402,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         let judged = trial(name, move || a_server_without_tools_is_judged(server));
         trials.push(judged.with_ignored_flag(missing && !required));
     }
+    if let Some(server) = SERVERS.iter().find(|server| server.is_example()) {
+        trials.push(trial("real/without-tools/rmcp", || the_rust_sdk_without_tools_is_judged(server)));
+    }
     let missing = !servers().join("node_modules").exists();
     let library = trial("real/clean/in-the-library", the_library_accepts_the_findings_of_the_sdk);
     trials.push(library.with_ignored_flag(missing && !required));
@@ -444,7 +447,7 @@ fn its_findings_match_the_baseline(server: &Server) -> Result<(), String> {
         ));
     }
     // Its sample server uses the defaults of the SDK, and no finding on it is the author's.
-    if server.is_example() && !start.is_over_http() {
+    if server.is_example() {
         let of_author = findings_of_the_author(&report, "rmcp", 10)?;
         if !of_author.is_empty() {
             return Err(format!("attributed to the author: {of_author:?}"));
@@ -539,11 +542,32 @@ fn a_clean_server_over_http_has_no_finding_of_its_author(server: &CleanServer) -
 
 /// A server of one prompt over HTTP, in the newest of its revisions, is judged by as many cases as most others.
 fn a_server_without_tools_is_judged(server: &CleanServer) -> Result<(), String> {
+    let newest = &server.revisions[server.revisions.len() - 1..];
+    let port = unused_address().port();
+    its_prompt_is_judged(server.sdk, |report_path| {
+        run_clean_server(server, newest, Some(port), &["prompt"], report_path)
+    })
+}
+
+/// The example on the Rust SDK, with a prompt instead of its tools.
+fn the_rust_sdk_without_tools_is_judged(server: &Server) -> Result<(), String> {
+    let address = unused_address().to_string();
+    its_prompt_is_judged("rmcp", |report_path| {
+        let mut command = program_command();
+        command.args(["--quiet", "--seed", "1", "--fuzz", "off", "--revision", "2025-11-25", "--accept", "sdk"]);
+        command.arg("--report").arg(format!("json={}", report_path.display()));
+        command.args(["--url", &format!("http://{address}/mcp"), "--"]).arg(server.path()).args([&address, "prompt"]);
+        command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))
+    })
+}
+
+/// A run over HTTP on a server of one prompt judges it by at least so many cases, gets the prompt, and finds nothing that
+/// the author could change.
+fn its_prompt_is_judged(sdk: &str, run: impl FnOnce(&Path) -> Result<Output, String>) -> Result<(), String> {
     const LEAST: usize = 100;
     let folder = TempDir::new().map_err(|error| error.to_string())?;
     let report_path = folder.path().join("report.json");
-    let newest = &server.revisions[server.revisions.len() - 1..];
-    let output = run_clean_server(server, newest, Some(unused_address().port()), &["prompt"], &report_path)?;
+    let output = run(&report_path)?;
     let report =
         read_report(&report_path).map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
     let is_judged = |result: &&CaseResult| !matches!(result.verdict, Verdict::Skip | Verdict::Error);
@@ -552,6 +576,17 @@ fn a_server_without_tools_is_judged(server: &CleanServer) -> Result<(), String> 
     if output.status.code() != Some(0) || judged < LEAST || !calls_prompts {
         let stdout = String::from_utf8_lossy(&output.stdout);
         return Err(format!("{}: {judged} cases judged, at least {LEAST} expected: {stdout}", output.status));
+    }
+    // Both have a server of which the author writes the handlers, and no answer here tells it from the other one: the
+    // TypeScript SDKs in how they read a cursor, the Python SDK 2 in 2026-07-28, where every exception is -32603.
+    let is_open = |case: &str| match sdk {
+        "Python SDK 2" => case == "prompts/get/missing-argument" || case.contains("/list/invalid-cursor"),
+        _ => sdk.starts_with("TypeScript") && case == "prompts/list/invalid-cursor",
+    };
+    let mut of_author = findings_of_the_author(&report, sdk, 2)?;
+    of_author.retain(|(case, _)| !is_open(case));
+    if !of_author.is_empty() {
+        return Err(format!("attributed to the author: {of_author:?}"));
     }
     Ok(())
 }

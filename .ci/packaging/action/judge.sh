@@ -10,7 +10,10 @@ words=()
 if [[ -n ${ARGUMENTS//[[:space:]]/} ]]; then
   split=$(mktemp)
   printf '%s' "$ARGUMENTS" | xargs printf '%s\0' >"$split"
-  mapfile -d '' words <"$split"
+  # The bash of macOS has no mapfile.
+  while IFS= read -r -d '' word; do
+    words+=("$word")
+  done <"$split"
   rm "$split"
 fi
 
@@ -22,7 +25,7 @@ options=(--report "json=$report")
 [[ $ANNOTATIONS != true ]] || options+=(--report github)
 
 code=0
-mcp-conformance "${options[@]}" "${words[@]}" || code=$?
+mcp-conformance "${options[@]}" ${words[@]+"${words[@]}"} || code=$?
 printf 'exit-code=%d\n' "$code" >>"$GITHUB_OUTPUT"
 # There is no report if the arguments are wrong.
 if [[ -s $report ]]; then

@@ -13,6 +13,7 @@ use super::result::{Area, Matrix, areas, matrix};
 use super::wire::{Row, indent, timeline};
 use crate::report::conclusion::{CaseCounts, color_verdict, verdict_parts};
 use crate::report::layout::format_ms;
+use crate::report::waits::describe_waits;
 use crate::report::{FailOn, Renderer, Report, Target};
 use crate::verdict::Verdict;
 
@@ -258,6 +259,7 @@ fn settings(report: &Report) -> Vec<(&'static str, String)> {
             settings.push(("Median start-up", format_ms(timing.startup_ms)));
         }
         settings.push(("Time spent judging", format_ms(timing.judging_ms)));
+        settings.extend(timing.waits.as_ref().and_then(describe_waits).map(|waits| ("Waits", waits)));
     }
     settings
 }

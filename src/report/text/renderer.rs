@@ -8,6 +8,7 @@ use crate::event::RunSummary;
 use crate::report::layout::format_ms;
 use crate::report::palette::paint;
 use crate::report::visible::{excerpt, visible};
+use crate::report::waits::describe_waits;
 use crate::report::{CaseCounts, Renderer, Report, Target, conclusion};
 use crate::verdict::Verdict;
 
@@ -100,6 +101,9 @@ fn write_summary(page: &Page, report: &Report, out: &mut dyn Write) -> io::Resul
         let (total, judging) = (format_ms(timing.wall_ms), format_ms(timing.judging_ms));
         let work = if report.options.is_of_recording() { String::new() } else { format!("{launches}{startup}; ") };
         page.write_wrapped(0, &format!("{total} in total; {work}judging took {judging}"), out)?;
+        if let Some(waits) = timing.waits.as_ref().and_then(describe_waits) {
+            page.write_wrapped(0, &waits, out)?;
+        }
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ async fn confirm(target: &Target, case: &Case, judged: &mut Judgement, history: 
 
 /// Whether a failure never occurred again.
 pub(super) fn is_refuted(finding: &Finding) -> bool {
-    finding.verdict == Verdict::Fail && finding.confirmation.is_some_and(|count| count.tried > 0 && count.failed == 0)
+    finding.verdict == Verdict::Fail && finding.confirmation.is_some_and(Confirmation::is_refuted)
 }
 
 /// A sequence of cases after which a case fails on the same session.
@@ -273,7 +273,7 @@ pub(super) fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> 
 /// Turns failures that never occurred again into warnings.
 pub(super) fn downgrade_unconfirmed(judged: &mut Judgement) {
     for finding in &mut judged.findings {
-        if finding.confirmation.is_some_and(|count| count.tried > 0 && count.failed == 0) {
+        if finding.confirmation.is_some_and(Confirmation::is_refuted) {
             finding.verdict = Verdict::Warn;
         }
     }

@@ -1,5 +1,7 @@
-//! The sample server as a program, over stdio, or with an address over Streamable HTTP at `/mcp`.
+//! The sample server as a program, over stdio, or with an address over Streamable HTTP at `/mcp`. If `prompt` follows, it has
+//! a prompt instead of its tools.
 
+mod prompt;
 mod sample;
 
 use std::convert::Infallible;
@@ -8,26 +10,35 @@ use std::sync::Arc;
 
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rmcp::ServiceExt;
+use prompt::OnlyPrompt;
 use rmcp::transport::stdio;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ServerHandler, ServiceExt};
 use sample::Sample;
 use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(address) = std::env::args().nth(1) {
-        return serve_http(TcpListener::bind(address).await?).await;
+    let mut arguments = std::env::args().skip(1);
+    if let Some(address) = arguments.next() {
+        let listener = TcpListener::bind(address).await?;
+        return match arguments.next().as_deref() {
+            Some("prompt") => serve_http(listener, || OnlyPrompt).await,
+            _ => serve_http(listener, || Sample).await,
+        };
     }
     Sample.serve(stdio()).await?.waiting().await?;
     Ok(())
 }
 
 /// Serves HTTP with the default configuration of the SDK.
-async fn serve_http(listener: TcpListener) -> Result<(), Box<dyn Error>> {
+async fn serve_http<H: ServerHandler>(
+    listener: TcpListener,
+    handler: impl Fn() -> H + Send + Sync + 'static,
+) -> Result<(), Box<dyn Error>> {
     let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(|| Ok(Sample), sessions, StreamableHttpServerConfig::default());
+    let service = StreamableHttpService::new(move || Ok(handler()), sessions, StreamableHttpServerConfig::default());
     loop {
         let (stream, _) = listener.accept().await?;
         let service = service.clone();
