@@ -117,6 +117,11 @@ impl Tool {
         self.exclusion.is_none() && self.first_call.is_some_and(|(how, _)| how == FirstCallOutcome::Unanswered)
     }
 
+    /// Whether the first call took long.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.first_call.is_some_and(|(_, duration)| duration >= SLOW_CALL)
+    }
+
     /// Whether the first call succeeded.
     pub(crate) fn is_served(&self) -> bool {
         self.is_usable() && self.first_call.is_some_and(|(how, _)| how == FirstCallOutcome::Served)
@@ -175,8 +180,7 @@ impl Inventory {
     /// Whether at least half of the tools that cases may use are slow.
     pub(crate) fn has_slow_tools(&self) -> bool {
         let usable = || self.tools.iter().filter(|tool| tool.is_usable());
-        let is_slow = |tool: &&Tool| tool.first_call.is_some_and(|(_, duration)| duration >= SLOW_CALL);
-        let slow = usable().filter(is_slow).count();
+        let slow = usable().filter(|tool| tool.is_slow()).count();
         slow > 0 && slow * 2 >= usable().count()
     }
 

@@ -239,8 +239,9 @@ pub(crate) const MAX_SLOW_CALLS_IN_FLIGHT: usize = 32;
 /// From which duration on a first call, and with it its tool, is slow: more calls are sent before it is answered.
 pub(crate) const SLOW_CALL: Duration = Duration::from_secs(1);
 
-/// How long first calls may take. Cases that use no tool run meanwhile.
-pub(crate) const MAX_FIRST_CALL_TIME: Duration = Duration::from_secs(3);
+/// How long first calls may take, as a fraction of the timeout of a request. Cases that use no tool run meanwhile; a tool
+/// that takes longer would now and then exceed the timeout itself.
+pub(crate) const FIRST_CALL_TIME: (u32, u32) = (4, 5);
 
 /// How long to wait for the remaining first calls once all others are answered.
 pub(crate) const UNANSWERED_CALL_TIMEOUT: Duration = Duration::from_millis(250);

@@ -255,15 +255,21 @@ pub(crate) fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
     sent.take(LAST).any(|frame| match frame.json() {
         Some(_) if frame.has_lone_surrogate() => true,
         Some(value) => match MessageKind::of(value) {
-            MessageKind::Request { id, .. } => {
-                !(id.is_string() || id.is_i64() || id.is_u64())
-                    || value.get("jsonrpc").is_none_or(|version| version != "2.0")
-            }
+            MessageKind::Request { id, .. } => is_malformed_request(value, id),
             MessageKind::Response { .. } => false,
             MessageKind::Notification { .. } | MessageKind::Batch(_) | MessageKind::Unknown => true,
         },
         None => true,
     })
+}
+
+/// Whether a request with a method is malformed nevertheless, so that a server that reads it as a whole may answer it
+/// without its id, as JSON-RPC 2.0 does with requests that cannot be read.
+#[must_use]
+pub(crate) fn is_malformed_request(request: &Value, id: &Id) -> bool {
+    !(id.is_string() || id.is_i64() || id.is_u64())
+        || request.get("jsonrpc").is_none_or(|version| version != "2.0")
+        || request.get("params").is_some_and(|params| !params.is_object())
 }
 
 /// A hash key for ids: ids that are equal by [`same_id`] have equal keys.
@@ -339,6 +345,21 @@ mod tests {
             })
             .collect();
         Transcript { entries, session_parameters: SessionParameters::default() }
+    }
+
+    #[test]
+    fn a_request_is_malformed_by_its_version_its_id_or_its_params() {
+        let is_malformed = |request: Value| is_malformed_request(&request, &request["id"]);
+        assert!(!is_malformed(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})));
+        assert!(!is_malformed(json!({"jsonrpc": "2.0", "id": "a", "method": "ping", "params": {}})));
+        for request in [
+            json!({"jsonrpc": "1.0", "id": 1, "method": "ping"}),
+            json!({"id": 1, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}),
+        ] {
+            assert!(is_malformed(request.clone()), "{request}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::index::{ConnectionIndex, method_of, name_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::ResponseMember;
-use crate::transcript::{Event, Exchange, messages};
+use crate::transcript::{Event, Exchange, is_malformed_request, messages};
 use crate::wire::{Frame, Id, MessageKind, before_lone_surrogate};
 
 /// Checks that no request has two responses, and that every response belongs to a request.
@@ -71,7 +71,7 @@ fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
             value.is_array()
                 || frame.has_lone_surrogate()
                 || messages(value).any(|message| match MessageKind::of(message) {
-                    MessageKind::Request { id, .. } => !(id.is_string() || id.is_i64() || id.is_u64()),
+                    MessageKind::Request { id, .. } => is_malformed_request(message, id),
                     MessageKind::Notification { .. } | MessageKind::Response { .. } => false,
                     MessageKind::Batch(_) | MessageKind::Unknown => true,
                 })

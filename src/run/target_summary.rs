@@ -168,9 +168,10 @@ fn tool_notes(inventory: &Inventory) -> Vec<ToolNote> {
         .map(|tool| {
             let note = match (&tool.exclusion, tool.first_call) {
                 (Some(reason), _) => Some(reason.clone()),
-                (None, Some((FirstCallOutcome::Unanswered, _))) => {
-                    Some("its call took longer than the discovery timeout, so the cases did not use it".to_owned())
-                }
+                (None, Some((FirstCallOutcome::Unanswered, _))) => Some(
+                    "its call took longer than four fifths of the timeout (--timeout), so the cases did not use it"
+                        .to_owned(),
+                ),
                 (None, Some((FirstCallOutcome::Ended, _))) => {
                     Some("the server exited before it answered the call".to_owned())
                 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::WaitOutcome;
 use crate::inventory::{FirstCallOutcome, Inventory};
 use crate::limits::{
-    MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALL_TIME, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT,
+    FIRST_CALL_TIME, MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT,
     SLOW_CALL, UNANSWERED_CALL_TIMEOUT,
 };
 use crate::plan::Plan;
@@ -36,8 +36,8 @@ pub(in crate::run) async fn wait_for_unanswered(
     timeout: Duration,
 ) -> Inventory {
     let mut inventory = inventory.clone();
+    let limit = timeout * FIRST_CALL_TIME.0 / FIRST_CALL_TIME.1;
     for call in unanswered_calls {
-        let limit = MAX_FIRST_CALL_TIME.max(usual_duration(&inventory)).min(timeout);
         let left = limit.saturating_sub(call.since.elapsed());
         match session.wait_for_first_response(call.from, std::slice::from_ref(&call.id), left).await {
             WaitOutcome::Ready((_, response)) if !requests_input(&response) => {

@@ -83,6 +83,9 @@ fn tools<'a>(
         any_process.into_iter().chain(this_process).partition(|tool| tool.client_requests.is_empty());
     if case.needs.slowest_tool {
         plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
+    } else {
+        // A slow tool proves no more than another one.
+        plain.sort_by_key(|tool| tool.is_slow());
     }
     let all = body.for_each.is_some() || client_request.is_some();
     let all = all || case.needs.unanswered_tool;
