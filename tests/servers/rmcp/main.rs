@@ -24,21 +24,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some(address) = arguments.next() {
         let listener = TcpListener::bind(address).await?;
         return match arguments.next().as_deref() {
-            Some("prompt") => serve_http(listener, || OnlyPrompt).await,
-            _ => serve_http(listener, || Sample).await,
+            // Which origins are allowed is up to the author of a server.
+            Some("prompt") => {
+                let config = StreamableHttpServerConfig::default().with_allowed_origins(["http://localhost"]);
+                serve_http(listener, config, || OnlyPrompt).await
+            }
+            _ => serve_http(listener, StreamableHttpServerConfig::default(), || Sample).await,
         };
     }
     Sample.serve(stdio()).await?.waiting().await?;
     Ok(())
 }
 
-/// Serves HTTP with the default configuration of the SDK.
+/// Serves HTTP with a configuration of the SDK.
 async fn serve_http<H: ServerHandler>(
     listener: TcpListener,
+    config: StreamableHttpServerConfig,
     handler: impl Fn() -> H + Send + Sync + 'static,
 ) -> Result<(), Box<dyn Error>> {
     let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(move || Ok(handler()), sessions, StreamableHttpServerConfig::default());
+    let service = StreamableHttpService::new(move || Ok(handler()), sessions, config);
     loop {
         let (stream, _) = listener.accept().await?;
         let service = service.clone();
