@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::raw::unused_address;
+use super::address::{RunningServer, unused_address};
 use crate::support::pages::{pages, read, root};
 use crate::support::{PROGRAM, Trial, program_command, trial};
 
@@ -124,32 +124,16 @@ fn comparable(line: &str) -> String {
 /// A folder with what the reader of a page has.
 struct Scratch {
     folder: TempDir,
-    /// A server that runs already, at this port.
-    running: Child,
-    running_port: u16,
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may have ended already.
-        drop(self.running.kill());
-        drop(self.running.wait());
-    }
+    /// A server that runs already.
+    running: RunningServer,
 }
 
 impl Scratch {
     fn new(page: &str) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|error| error.to_string())?;
-        let running_port = unused_address().port();
-        let address = format!("127.0.0.1:{running_port}");
-        let running = program_command()
-            .args(["serve", "--http", &address])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let scratch = Self { folder, running, running_port };
+        let mut command = program_command();
+        command.arg("serve");
+        let scratch = Self { folder, running: RunningServer::start(command, &[])? };
         for name in STARTERS {
             scratch.write(name, SERVER)?;
             #[cfg(unix)]
@@ -194,8 +178,8 @@ impl Scratch {
 
     /// Runs a command in a shell, and returns what it prints to standard output.
     fn run(&self, command: &str) -> Result<String, String> {
-        let port = if command.contains("--url ") { unused_address().port() } else { self.running_port };
-        let line = command.replace(PORT, &port.to_string());
+        let address = if command.contains("--url ") { unused_address() } else { self.running.address() };
+        let line = command.replace(PORT, &address.port().to_string());
         let path = std::env::var("PATH").unwrap_or_default();
         let output = Command::new("sh")
             .args(["-c", &line])

@@ -3,7 +3,7 @@
 use mcp_conformance::internals::case::{Hint, parse_hints};
 use tempfile::TempDir;
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::{PROGRAM, Trial, describe_error, program, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {

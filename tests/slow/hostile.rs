@@ -14,7 +14,7 @@ use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::{PROGRAM, Trial, describe_error, limits, program_command, trial};
 
 /// The maximum memory usage of a run, in KiB.

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use mcp_conformance::verdict::Verdict;
 
+use super::address::unused_address;
 use super::hostile::Run;
-use super::raw::unused_address;
 use crate::support::{PROGRAM, Trial, limits, trial};
 
 const TOKEN: &str = "a-t0ken-of-the-trial";

@@ -12,7 +12,8 @@ use mcp_conformance::report::Report;
 use mcp_conformance::verdict::Verdict;
 use serde_json::{Value, json};
 
-use super::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
+use super::address::{RunningServer, unused_address};
+use super::raw::{HttpRequest, minimal_server, response, serve_response};
 use crate::support::{PROGRAM, Trial, describe_error, program_command, trial};
 use crate::support::{evaluation_faults as faults, evaluation_server as server};
 
@@ -169,28 +170,15 @@ fn a_failing_call_is_replayed() -> Result<(), String> {
 }
 
 fn a_crash_of_the_server_is_reported() -> Result<(), String> {
-    let address = unused_address().to_string();
     let [program, serve] = server::command()?;
-    let mut server = Command::new(program);
-    server.args([&serve, "--http", &address, "--fault", "search-tags-twice"]);
-    let mut server =
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(describe_error)?;
+    let mut command = Command::new(program);
+    command.arg(serve);
+    let mut server = RunningServer::start(command, &["--fault", "search-tags-twice"])?;
     let folder = tempfile::tempdir().map_err(describe_error)?;
-    let url = format!("http://{address}/mcp");
+    let url = format!("http://{}/mcp", server.address());
     let options = ["--select", "fuzz/*", "--revision", "2025-11-25", "--tool", "search", "--startup-timeout", "20s"];
-    for _ in 0..200 {
-        if std::net::TcpStream::connect(&address).is_ok() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(25));
-    }
-    let run = Run::start(folder.path(), &[&options[..], &[&url]].concat());
-    let ended = server.try_wait().map_err(describe_error)?.is_some();
-    if !ended {
-        server.kill().map_err(describe_error)?;
-        server.wait().map_err(describe_error)?;
-    }
-    let run = run?;
+    let run = Run::start(folder.path(), &[&options[..], &[&url]].concat())?;
+    let ended = server.has_ended()?;
     let reason = run.summary().and_then(|fuzz| fuzz.stopped_early.clone()).unwrap_or_default();
     if !ended || run.code != Some(1) || !reason.contains("the server ended, and the client cannot restart it") {
         return Err(format!("ended: {ended}, reason: {reason}\n{}", run.text));

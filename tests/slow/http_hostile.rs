@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::address::unused_address;
 use super::hostile::{LONG_TIMEOUTS, Run, SHORT_TIMEOUTS};
-use super::raw::{linger, listen, minimal_server, read, response, serve_response, unused_address};
+use super::raw::{linger, listen, minimal_server, read, response, serve_response};
 use crate::support::{Trial, limits, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {

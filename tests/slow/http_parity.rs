@@ -9,7 +9,7 @@ use mcp_conformance::report::Report;
 use mcp_conformance::spec::{Revision, Transport};
 use mcp_conformance::verdict::Verdict;
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::reference::cases;
 use crate::support::{PROGRAM, Trial, program, trial};
 

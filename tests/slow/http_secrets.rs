@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::raw::{HttpRequest, minimal_server, response, serve_response, unused_address};
+use super::address::unused_address;
+use super::raw::{HttpRequest, minimal_server, response, serve_response};
 use crate::support::{Trial, program, program_command, trial};
 
 /// A token whose encoded forms in JSON and in URLs differ from it.

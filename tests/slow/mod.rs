@@ -1,5 +1,6 @@
 //! The slow suite: trials with real processes, ports, clocks, browsers, and programs of others. `.ci/slow` runs it.
 
+mod address;
 mod browser;
 mod commands;
 mod config;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::opening_faults::{ENDINGS, FAULTS};
 use crate::support::{PROGRAM, Trial, program, trial};
 use mcp_conformance::event::CaseResult;

@@ -59,12 +59,6 @@ pub(crate) fn serve_response(respond: impl Fn(&HttpRequest) -> Vec<u8> + Send + 
     })
 }
 
-/// An address at which nothing listens.
-pub(crate) fn unused_address() -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port is found");
-    listener.local_addr().expect("a listener has an address")
-}
-
 /// Reads a request, with its body if it has a content length.
 pub(crate) fn read(stream: &mut impl Read) -> io::Result<HttpRequest> {
     let mut bytes = Vec::new();

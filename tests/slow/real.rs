@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::slow::installed::{servers, servers_are_required};
 use crate::support::{PROGRAM, Trial, program, program_command, trial};
 use mcp_conformance::event::CaseResult;

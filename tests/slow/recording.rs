@@ -10,7 +10,7 @@ use mcp_conformance::report::Report;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::{PROGRAM, Trial, limits, program, program_command, trial};
 
 mod clients;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::raw::unused_address;
+use super::address::unused_address;
 use crate::support::printed::printed;
 use crate::support::{PROGRAM, Trial, trial};
 

@@ -87,6 +87,7 @@ fn serve(options: &Options) -> Result<(), String> {
             return serve_intercepted(input, output, &FaultSet::none(), interceptors()).await;
         };
         let listener = tokio::net::TcpListener::bind(address).await?;
+        writeln!(std::io::stderr(), "listening at http://{}/mcp", listener.local_addr()?)?;
         serve_http_intercepted(listener, Arc::default(), interceptors).await
     });
     // A blocking read of standard input cannot be cancelled, and must not delay the end.

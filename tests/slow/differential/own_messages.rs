@@ -10,7 +10,7 @@ use std::path::Path;
 use mcp_conformance::spec::{Era, Revision};
 use serde_json::{Map, Value};
 
-use super::super::raw::unused_address;
+use super::super::address::unused_address;
 use super::Official;
 use crate::support::{PROGRAM, program};
 
