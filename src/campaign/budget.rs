@@ -27,6 +27,16 @@ pub(super) enum Decision {
     EndCampaign(String),
 }
 
+/// What is left of the time of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::campaign) enum ToolTime {
+    Left,
+    /// Its slice is used up, and no failure speaks against further calls.
+    UsedUp,
+    /// The tool was given up, or the campaign is over.
+    Over,
+}
+
 /// What the time slice of a tool depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TimeNeed {
@@ -253,8 +263,17 @@ impl Budget {
         Some(if is_slow && is_time { format!("{reason}, because its calls are slow") } else { reason })
     }
 
+    /// What is left of the time of the current tool.
+    pub(super) fn tool_time(&mut self, now: Instant, situation: Situation) -> ToolTime {
+        match self.decide(now, situation) {
+            Decision::Continue => ToolTime::Left,
+            Decision::EndTool(_) if self.is_only_out_of_time(now) => ToolTime::UsedUp,
+            _ => ToolTime::Over,
+        }
+    }
+
     /// Whether the current tool is out of time and has no failures that speak against further calls.
-    pub(super) fn is_only_out_of_time(&self, now: Instant) -> bool {
+    fn is_only_out_of_time(&self, now: Instant) -> bool {
         self.slice.left(now).is_zero() && !self.counters.has_failures()
     }
 }
@@ -298,7 +317,8 @@ mod tests {
             panic!("its time is used up")
         };
         assert!(reason.contains("its time slice (3.0s) ended"), "{reason}");
-        assert!(budget.is_only_out_of_time(began + share));
+        assert_eq!(budget.tool_time(began + seconds(2), Situation::default()), ToolTime::Left);
+        assert_eq!(budget.tool_time(began + share, Situation::default()), ToolTime::UsedUp);
         assert_eq!(budget.tool_note(began + share, false, false).as_deref(), Some(reason.as_str()));
         assert!(budget.tool_note(began + share, false, true).is_some_and(|note| note.contains("its calls are slow")));
         assert_eq!(budget.tool_note(began + share, true, true), None);

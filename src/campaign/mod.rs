@@ -94,8 +94,8 @@ pub(crate) async fn fuzz(
         results.push(worker.finish().await);
     }
     let reports = fuzzed.into_iter().map(|queued| {
-        let tool = queued.tool;
-        queued.report(tools.name(tool))
+        let name = tools.name(queued.tool());
+        queued.report(name)
     });
     let merged = merge(results, fixed, reports.collect());
     let mut failures = std::mem::take(&mut sequences.failures);

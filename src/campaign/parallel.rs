@@ -50,8 +50,8 @@ pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> 
     join_all(alone.collect()).await;
     let mut pool = ValuePool::default();
     for tool in 0..tools {
-        if let Some(run) = &queues[tool % count][tool / count].run {
-            pool.merge(&run.pool);
+        if let Some(own) = queues[tool % count][tool / count].pool() {
+            pool.merge(own);
         }
     }
     let pool = &pool;
@@ -62,7 +62,7 @@ pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> 
     });
     join_all(together.collect()).await;
     let mut fuzzed: Vec<QueuedTool> = queues.into_iter().flatten().collect();
-    fuzzed.sort_by_key(|queued| queued.tool);
+    fuzzed.sort_by_key(QueuedTool::tool);
     fuzzed
 }
 

@@ -3,59 +3,187 @@
 use std::time::Duration;
 
 use crate::campaign::calls::call_plan::CallPlan;
+use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::calls::schedule::Phase;
 use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::known_crashes::KnownCrashes;
-use crate::campaign::monitors::latency_monitor::LatencyMonitor;
 use crate::campaign::report::counts::ToolCounts;
-use crate::event::{ToolFuzz, Untested};
+use crate::campaign::report::untested::untested;
+use crate::check::fuzz::{
+    Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, is_misplaced_keyword, misplaced_keywords, outcome,
+    response_class,
+};
+use crate::event::{CallOutcome, ToolFuzz, Untested};
+use crate::fuzz::Constraint;
 
 /// The fuzzing of one tool: its planned calls, and what their responses showed.
 pub(super) struct ToolRun {
-    pub(super) call_plan: CallPlan,
-    pub(super) counts: ToolCounts,
+    call_plan: CallPlan,
+    counts: ToolCounts,
     /// Values from results that calls may use.
-    pub(super) pool: ValuePool,
-    pub(super) latencies: LatencyMonitor,
+    pool: ValuePool,
     /// The calls that ended the server.
-    pub(super) crashes: KnownCrashes,
+    crashes: KnownCrashes,
 }
 
 impl ToolRun {
     pub(super) fn new(call_plan: CallPlan) -> Self {
-        Self {
-            call_plan,
-            counts: ToolCounts::default(),
-            pool: ValuePool::default(),
-            latencies: LatencyMonitor::default(),
-            crashes: KnownCrashes::default(),
-        }
+        Self { call_plan, counts: ToolCounts::default(), pool: ValuePool::default(), crashes: KnownCrashes::default() }
     }
 
     /// The index of the tool.
     pub(super) fn tool(&self) -> usize {
         self.call_plan.tool()
     }
+
+    pub(super) fn call_plan(&self) -> &CallPlan {
+        &self.call_plan
+    }
+
+    pub(super) fn call_plan_mut(&mut self) -> &mut CallPlan {
+        &mut self.call_plan
+    }
+
+    /// Replaces the values that calls may use.
+    fn use_values(&mut self, pool: &ValuePool) {
+        self.pool = pool.clone();
+    }
+
+    /// The next calls of a phase, at most `limit`.
+    pub(super) fn next_calls(&mut self, phase: Phase, limit: u64) -> Vec<FuzzCall> {
+        let calls = match phase {
+            Phase::Mutants => self.call_plan.mutants(limit),
+            Phase::Coverage => self.call_plan.coverage(limit),
+            Phase::Malformed => self.call_plan.malformed(limit),
+            Phase::Mixed => self.call_plan.mixed(limit),
+            Phase::Stateful => return self.call_plan.stateful(limit, &self.pool),
+        };
+        let tool = self.tool();
+        calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect()
+    }
+
+    /// Whether a call is left out, as others like it ended the server.
+    pub(super) fn omits(&mut self, call: &Call) -> bool {
+        self.crashes.omits(call)
+    }
+
+    /// Records that a call ended the server.
+    pub(super) fn record_crash(&mut self, call: &Call) {
+        self.crashes.record_crash(call);
+    }
+
+    /// Makes no more calls that violate a constraint.
+    pub(super) fn avoid(&mut self, constraint: &Constraint) {
+        self.call_plan.avoid(constraint);
+    }
+
+    /// Counts a call, and learns from its response which calls to make next.
+    pub(super) fn record(&mut self, exchange: &FuzzExchange) {
+        let (call, outcome) = (&exchange.call, outcome(exchange));
+        let is_timed =
+            exchange.alone && exchange.outcome == ExchangeOutcome::Answered && !exchange.responses.is_empty();
+        let duration = is_timed.then_some(exchange.duration);
+        let is_new = self.counts.count(call, outcome, &response_class(exchange), duration);
+        if !matches!(outcome, CallOutcome::Closed | CallOutcome::NoResponse) {
+            self.crashes.record_answer(call);
+        }
+        self.call_plan.count(call);
+        if is_new {
+            self.call_plan.add_to_corpus(call);
+        }
+        if call.validity == Validity::Valid && outcome == CallOutcome::Success {
+            self.call_plan.record_success(call);
+            if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
+                self.pool.learn(self.call_plan.tool(), result, call);
+            }
+        }
+    }
+
+    /// Whether as many calls were made as planned, apart from those that are left for values of other tools.
+    pub(super) fn is_complete(&self, calls_left: u64) -> bool {
+        self.counts.total() + calls_left >= self.call_plan.total()
+    }
+
+    /// Whether most calls got a usable response.
+    pub(super) fn is_served_mostly(&self) -> bool {
+        self.counts.is_served_mostly()
+    }
+
+    /// The keywords of the schema that have no effect where they are.
+    pub(super) fn misplaced_keywords(&mut self) -> Option<OracleViolation> {
+        self.call_plan.compile_all();
+        let schema = self.call_plan.schema().schema();
+        let idle = self.call_plan.constraints_without_effect();
+        let misplaced = idle.filter(|constraint| is_misplaced_keyword(schema, constraint));
+        misplaced_keywords(&misplaced.map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    /// Why the tool was not tested, if no call succeeded.
+    fn untested(&self) -> Option<Untested> {
+        untested(&self.counts, self.call_plan.schema().schema(), self.call_plan.share().others())
+    }
 }
 
 /// A tool in the queue of a worker.
 pub(super) struct QueuedTool {
-    /// The index of the tool.
-    pub(super) tool: usize,
+    tool: usize,
     /// Its fuzzing, once that has begun.
-    pub(super) run: Option<ToolRun>,
-    /// The number of calls that are left for values from the results of other tools.
-    pub(super) calls_left: u64,
-    /// The rest of its time slice.
-    pub(super) time_left: Duration,
+    run: Option<ToolRun>,
+    /// The number of calls that are left for values from the results of other tools, and the rest of its time slice.
+    calls_left: u64,
+    time_left: Duration,
     /// What the report says about it.
-    pub(super) note: Option<String>,
-    /// Why it was not tested, if no call succeeded.
-    pub(super) untested: Option<Untested>,
+    note: Option<String>,
+    untested: Option<Untested>,
+}
+
+/// What is left to do with a tool.
+pub(super) struct RestOfTool<'q> {
+    pub(super) run: &'q mut ToolRun,
+    pub(super) calls: u64,
+    pub(super) time: Duration,
 }
 
 impl QueuedTool {
     pub(super) fn new(tool: usize) -> Self {
         Self { tool, run: None, calls_left: 0, time_left: Duration::ZERO, note: None, untested: None }
+    }
+
+    /// The index of the tool.
+    pub(super) fn tool(&self) -> usize {
+        self.tool
+    }
+
+    /// Says why the tool is not called.
+    pub(super) fn leave_out(&mut self, note: &str) {
+        self.note = Some(note.to_owned());
+    }
+
+    /// Keeps the fuzzing of the tool on its own, with what is left for values from the results of other tools; a note
+    /// says why nothing is.
+    pub(super) fn set_run(&mut self, run: ToolRun, calls_left: u64, time_left: Duration, note: Option<String>) {
+        *self = Self { run: Some(run), calls_left, time_left, note, ..Self::new(self.tool) };
+    }
+
+    /// Values from the results of the tool.
+    pub(super) fn pool(&self) -> Option<&ValuePool> {
+        self.run.as_ref().map(|run| &run.pool)
+    }
+
+    /// What is left to do, with values from the results of all tools.
+    pub(super) fn rest(&mut self, pool: &ValuePool) -> Option<RestOfTool<'_>> {
+        let run = self.run.as_mut().filter(|_| self.note.is_none() && self.calls_left > 0)?;
+        run.use_values(pool);
+        Some(RestOfTool { run, calls: self.calls_left, time: self.time_left })
+    }
+
+    /// Ends with the tool: a call that succeeded before shows that it can be used.
+    pub(super) fn end(&mut self, note: Option<String>, is_known_to_work: bool) {
+        self.note = self.note.take().or(note);
+        if let Some(run) = &self.run {
+            self.note = self.note.take().or_else(|| run.crashes.note());
+            self.untested = if is_known_to_work { None } else { run.untested() };
+        }
     }
 
     /// The report of the tool.

@@ -148,7 +148,7 @@ pub(in crate::campaign) fn counterexample(
     let lines = before
         .iter()
         .enumerate()
-        .map(|(at, fuzz_call)| caller.process.request_line(fuzz_call, 1_000 + i64::try_from(at).unwrap_or(0)))
+        .map(|(at, fuzz_call)| caller.process().request_line(fuzz_call, 1_000 + i64::try_from(at).unwrap_or(0)))
         .chain(std::iter::once(Arc::clone(&smallest.line)));
     Counterexample {
         tool: tools.name(tool).to_owned(),

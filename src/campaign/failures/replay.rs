@@ -104,7 +104,7 @@ impl Replay {
         let mut found = match self.test {
             FailureTest::Growth => self.replay_growth(caller, settings).await?,
             FailureTest::Concurrent => {
-                caller.process.restart().await?;
+                caller.restart().await?;
                 let tool = self.calls.last().map_or(0, |last| last.tool);
                 find_swapped_responses(caller, settings, tool, self.calls).await?
             }
@@ -125,7 +125,7 @@ impl Replay {
         settings: &CampaignSettings<'_>,
     ) -> Result<Option<Failure>, String> {
         let Some(last) = self.calls.last() else { return Ok(None) };
-        caller.process.restart().await?;
+        caller.restart().await?;
         let grown = repeat_and_measure(caller, &self.calls, self.repeat).await?;
         match grown.into_iter().find(|violation| violation.oracle == self.oracle) {
             Some(violation) => growth_failure(caller, settings, last.tool, violation, &self.calls).await,
@@ -158,7 +158,7 @@ impl Replay {
         {
             return Ok(self.failure(caller, violation, vec![exchange], false));
         }
-        caller.process.restart().await?;
+        caller.restart().await?;
         let Some((violation, exchange)) = violation_in_response(caller, self.oracle, &self.calls).await? else {
             return Ok(None);
         };

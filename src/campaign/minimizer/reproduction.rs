@@ -39,13 +39,13 @@ impl Reproducer<'_, '_> {
         let Some((fuzz_call, before)) = calls.split_last() else { return Ok(None) };
         let untouched = matches!(self.test, FailureTest::ListChange | FailureTest::Canary(_));
         if restart || untouched || !before.is_empty() {
-            self.caller.process.restart().await?;
+            self.caller.restart().await?;
         }
         let lists = self.lists_if_compared().await?;
         // A malformed response can also look like a missing one.
         let oracle = self.violation.oracle;
         let silent = matches!(oracle, Oracle::Hang | Oracle::MalformedResponse | Oracle::StdoutNoise);
-        let limit = if silent { self.caller.shrink_timeout() } else { self.caller.timeouts.full() };
+        let limit = if silent { self.caller.shrink_timeout() } else { self.caller.timeouts().full() };
         let (served, unanswered) = self.caller.call_in_order(before, true).await?;
         if let Some((at, exchange)) = unanswered {
             // The failure may occur in an earlier call.
@@ -53,9 +53,9 @@ impl Reproducer<'_, '_> {
             return Ok(like.then(|| Observation { exchange, supporting: Vec::new(), taken: at + 1 }));
         }
         let fuzz_call = &fuzz_call.with_values_from(&served);
-        let mut exchange = self.caller.process.call(fuzz_call, limit).await?;
+        let mut exchange = self.caller.call_within(fuzz_call, limit).await?;
         if exchange.outcome == ExchangeOutcome::Answered && may_show_late(oracle) {
-            self.caller.process.wait_for_late_output(&mut exchange).await;
+            self.caller.wait_for_late_output(&mut exchange).await;
         }
         let supporting = match self.test {
             FailureTest::Response => self.is_violated_by(fuzz_call.tool, &exchange).then(Vec::new),
@@ -86,7 +86,7 @@ impl Reproducer<'_, '_> {
         if !matches!(self.test, FailureTest::ListChange | FailureTest::Canary(_)) {
             return Ok(None);
         }
-        self.caller.process.restart().await?;
+        self.caller.restart().await?;
         let before = self.lists_if_compared().await?;
         for (at, fuzz_call) in calls.iter().enumerate() {
             if budget.is_spent(Instant::now())
@@ -129,7 +129,7 @@ impl Reproducer<'_, '_> {
             return Ok(None);
         }
         if control {
-            self.caller.process.restart().await?;
+            self.caller.restart().await?;
             let other = self.caller.call(fuzz_call).await?;
             if result_of(&other) != result_of(first) {
                 return Ok(None);
@@ -149,7 +149,7 @@ pub(in crate::campaign) async fn violation_in_response(
     let (served, _) = caller.call_in_order(preceding, false).await?;
     let mut exchange = caller.call(&last.with_values_from(&served)).await?;
     if exchange.outcome == ExchangeOutcome::Answered {
-        caller.process.wait_for_late_output(&mut exchange).await;
+        caller.wait_for_late_output(&mut exchange).await;
     }
     let violations = caller.judge(last.tool, &exchange);
     Ok(violations.into_iter().find(|violation| violation.oracle == oracle).map(|violation| (violation, exchange)))

@@ -58,7 +58,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         environment: &'s dyn Environment,
         effort: Effort,
     ) -> Self {
-        let (startup, now) = (caller.process.startup(), Instant::now());
+        let (startup, now) = (caller.process().startup(), Instant::now());
         let budget = if effort.is_brief {
             ShrinkBudget::brief(now)
         } else {
@@ -161,7 +161,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         calls: &[FuzzCall],
         restart: bool,
     ) -> Result<Option<Observation>, String> {
-        self.reproducer.caller.process.set_deadline(deadline);
+        self.reproducer.caller.set_deadline(deadline);
         if self.is_out_of_time() {
             return Ok(None);
         }
@@ -174,7 +174,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
 
     /// Whether no further call is made at the moment.
     fn is_out_of_time(&self) -> bool {
-        self.reproducer.caller.process.is_out_of_time()
+        self.reproducer.caller.process().is_out_of_time()
     }
 
     fn is_spent(&self) -> bool {

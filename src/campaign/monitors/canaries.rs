@@ -1,6 +1,8 @@
 //! Repeats the plain calls of the tools, to see that they still succeed after other calls.
 
-use super::latency_monitor::LatencyMonitor;
+use std::time::Duration;
+
+use super::latency_monitor::is_slower;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::limits::{MAX_CANARIES, MAX_CANARY_DURATION};
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
@@ -19,7 +21,11 @@ pub(in crate::campaign) enum CanaryScope {
 
 /// The plain calls that succeeded before.
 #[derive(Debug, Clone, Default)]
-pub(in crate::campaign) struct Canaries(Vec<FuzzCall>);
+pub(in crate::campaign) struct Canaries {
+    plain_calls: Vec<FuzzCall>,
+    /// How long the plain call of the current tool took each time.
+    times: Vec<Duration>,
+}
 
 impl Canaries {
     /// Keeps a plain call if it succeeds repeatedly and fast: one that creates something may not.
@@ -38,51 +44,59 @@ impl Canaries {
                 return Ok(());
             }
         }
-        self.0.push(canary);
+        self.plain_calls.push(canary);
         Ok(())
     }
 
     /// The plain call of a tool, if it is repeated.
     pub(in crate::campaign) fn of_tool(&self, tool: usize) -> Option<&FuzzCall> {
-        self.0.iter().find(|canary| canary.tool == tool)
+        self.plain_calls.iter().find(|canary| canary.tool == tool)
     }
 
     /// The plain calls of other tools.
     pub(super) fn of_other_tools(&self, tool: usize) -> impl Iterator<Item = &FuzzCall> {
-        self.0.iter().filter(move |canary| canary.tool != tool)
+        self.plain_calls.iter().filter(move |canary| canary.tool != tool)
     }
 
     /// The plain calls to repeat after calls of a tool.
     pub(in crate::campaign) fn to_check(&self, tool: usize, scope: CanaryScope) -> Vec<FuzzCall> {
         let is_chosen = |canary: &&FuzzCall| scope == CanaryScope::AllTools || canary.tool == tool;
-        self.0.iter().filter(is_chosen).take(MAX_CANARIES).cloned().collect()
+        self.plain_calls.iter().filter(is_chosen).take(MAX_CANARIES).cloned().collect()
     }
 
-    /// Repeats a plain call after calls of a tool, whose latencies are recorded; returns a suspicion if it succeeds
-    /// only on a fresh process.
+    /// Forgets how long the plain call of the previous tool took.
+    pub(super) fn begin_tool(&mut self) {
+        self.times.clear();
+    }
+
+    /// Whether the plain call of the current tool became slower.
+    pub(super) fn is_slower(&self) -> bool {
+        is_slower(&self.times)
+    }
+
+    /// Repeats a plain call after calls of a tool; returns a suspicion if it succeeds only on a fresh process.
     pub(in crate::campaign) async fn check(
         &mut self,
         canary: &FuzzCall,
         caller: &mut Caller<'_>,
         tool: usize,
-        latencies: &mut LatencyMonitor,
     ) -> Result<Option<Suspicion>, String> {
-        let has_history = caller.process.has_history();
+        let has_history = caller.process().has_history();
         let now = caller.call_briefly(canary).await?;
         if canary.tool == tool {
-            latencies.record_plain_call(now.duration);
+            self.times.push(now.duration);
         }
         if outcome(&now) == CallOutcome::Success || !has_history || is_limited(&now) {
             return Ok(None);
         }
         // The calls before it, without the plain call itself.
-        let mut preceding = caller.process.history();
+        let mut preceding = caller.process().history();
         preceding.pop();
-        caller.process.restart().await?;
+        caller.restart().await?;
         let fresh = caller.call(canary).await?;
         if outcome(&fresh) != CallOutcome::Success {
             // It no longer succeeds even on a fresh process, so the calls are not the cause.
-            self.0.retain(|known| known.tool != canary.tool);
+            self.plain_calls.retain(|known| known.tool != canary.tool);
             return Ok(None);
         }
         let name = caller.tools().name(canary.tool);
@@ -109,8 +123,6 @@ fn is_limited(exchange: &FuzzExchange) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
     use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
@@ -139,7 +151,7 @@ mod tests {
     /// Repeats the plain call after calls of `set`.
     async fn check(canaries: &mut Canaries, caller: &mut Caller<'_>) -> Option<Suspicion> {
         let canary = canaries.to_check(SET, CanaryScope::AllTools).pop().expect("it is repeatable");
-        canaries.check(&canary, caller, SET, &mut LatencyMonitor::default()).await.expect("the server is called")
+        canaries.check(&canary, caller, SET).await.expect("the server is called")
     }
 
     #[tokio::test(start_paused = true)]

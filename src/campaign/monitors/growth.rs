@@ -4,26 +4,117 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::resource_monitor::{ResourceSuspicion, sample};
+use super::latency_monitor::LatencyMonitor;
+use super::monitor::{Found, Moment, Monitor, Watched};
+use super::resource_monitor::{ResourceMonitor, ResourceSuspicion, sample};
+use crate::campaign::budget::ToolTime;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
-use crate::campaign::limits::{GROWTH_BLOCKS, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS};
+use crate::campaign::limits::{CALLS_IN_FLIGHT, CALLS_PER_BLOCK, GROWTH_BLOCKS, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS};
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::process::caller::Caller;
+use crate::campaign::process::environment::BoxFuture;
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
 use crate::check::fuzz::{
-    ExchangeOutcome, OracleViolation, ResourceSample, descriptor_growth, latency_growth, may_show_memory_growth,
-    memory_growth,
+    ExchangeOutcome, FuzzExchange, OracleViolation, ResourceSample, Validity, descriptor_growth, latency_growth,
+    may_show_memory_growth, memory_growth, outcome,
 };
+use crate::event::CallOutcome;
 
 /// The number of blocks per memory sample.
 const BLOCKS_PER_MEMORY_SAMPLE: usize = 4;
 
+/// Watches what a server uses while a tool is called, and how long the calls take.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    resources: ResourceMonitor,
+    latencies: LatencyMonitor,
+}
+
+impl Growth {
+    /// What the calls of a tool seem to make grow, if there is time to find out.
+    fn suspicion(&self, watched: &Watched<'_, '_>) -> Option<ResourceSuspicion> {
+        // A tool that gets slower with each call runs out of time, which is what this looks for.
+        let used_up = watched.time == ToolTime::UsedUp && self.latencies.shows_trends();
+        let slower = used_up || self.latencies.is_slower() || watched.canaries.is_slower();
+        let suspicion = match self.resources.suspicion(watched.caller.process().process_id()) {
+            Some(ResourceSuspicion::FilesOrProcesses) => ResourceSuspicion::FilesOrProcesses,
+            _ if slower => ResourceSuspicion::Slow,
+            suspicion => suspicion?,
+        };
+        match watched.time {
+            ToolTime::Left => Some(suspicion),
+            ToolTime::UsedUp => Some(suspicion).filter(|suspicion| *suspicion != ResourceSuspicion::Memory),
+            ToolTime::Over => None,
+        }
+    }
+
+    /// Repeats the same calls of a tool, and returns what keeps growing.
+    async fn confirm(suspicion: ResourceSuspicion, watched: &mut Watched<'_, '_>) -> Result<Vec<Found>, String> {
+        let tool = watched.call_plan.tool();
+        let calls = watched.call_plan.sample_served(CALLS_PER_BLOCK);
+        let fuzz_calls: Vec<FuzzCall> = calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect();
+        if fuzz_calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (made, began) = (watched.caller.process().calls(), Instant::now());
+        let in_flight = watched.settings.plan.in_flight.unwrap_or(CALLS_IN_FLIGHT);
+        let mut found = Vec::new();
+        for violation in confirmed_growth(watched.caller, suspicion, &fuzz_calls, in_flight).await? {
+            if !watched.failures.is_known(tool, &violation) {
+                let failure = growth_failure(watched.caller, watched.settings, tool, violation, &fuzz_calls).await?;
+                found.extend(failure.map(Found::Failure));
+            }
+        }
+        let calls = watched.caller.process().calls() - made;
+        found.push(Found::Confirmation { calls, duration: began.elapsed() });
+        Ok(found)
+    }
+}
+
+impl Monitor for Growth {
+    fn observe(&mut self, exchanges: &[FuzzExchange]) {
+        let is_timed = |exchange: &&FuzzExchange| {
+            exchange.alone && exchange.call.validity == Validity::Valid && outcome(exchange) == CallOutcome::Success
+        };
+        for exchange in exchanges.iter().filter(is_timed) {
+            self.latencies.record(exchange.duration);
+        }
+    }
+
+    fn observe_round(&mut self, calls: usize, duration: Duration) {
+        self.resources.record_round(calls, duration);
+    }
+
+    fn check<'m>(
+        &'m mut self,
+        moment: Moment,
+        watched: &'m mut Watched<'_, '_>,
+    ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
+        Box::pin(async move {
+            let process = watched.caller.process().process_id();
+            match moment {
+                Moment::BeforeCalls => {
+                    *self = Self { resources: ResourceMonitor::begin(process), latencies: LatencyMonitor::default() };
+                }
+                Moment::Settled => self.resources.settle(process),
+                Moment::AfterCalls { .. } => {
+                    if let Some(suspicion) = self.suspicion(watched) {
+                        return Self::confirm(suspicion, watched).await;
+                    }
+                }
+                Moment::Answered | Moment::BetweenRounds => {}
+            }
+            Ok(Vec::new())
+        })
+    }
+}
+
 /// What grows on a fresh process. Heaps and caches grow on every server for a while, so the growth must first
 /// continue on the process where it was seen, with this many calls in flight; only then is a fresh one started.
-pub(in crate::campaign) async fn confirmed_growth(
+async fn confirmed_growth(
     caller: &mut Caller<'_>,
     suspicion: ResourceSuspicion,
     fuzz_calls: &[FuzzCall],
@@ -37,14 +128,14 @@ pub(in crate::campaign) async fn confirmed_growth(
             return Ok(Vec::new());
         }
     } else {
-        caller.process.restart().await?;
+        caller.restart().await?;
     }
     let mut found = repeat_and_measure(caller, fuzz_calls, GROWTH_BLOCKS).await?;
     let is_climb = |violation: &OracleViolation| violation.oracle == Oracle::LatencyGrowth;
     if found.iter().any(is_climb) && !climbs_by_itself(caller, fuzz_calls).await? {
         found.retain(|violation| !is_climb(violation));
     }
-    caller.process.drop_process();
+    caller.drop_process();
     Ok(found)
 }
 
@@ -55,10 +146,10 @@ async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_fl
     let calls = (fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE) as u64;
     let many: Vec<FuzzCall> =
         fuzz_calls.iter().cycle().take(fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE).cloned().collect();
-    let mut samples: Vec<ResourceSample> = caller.process.process_id().and_then(sample).into_iter().collect();
+    let mut samples: Vec<ResourceSample> = caller.process().process_id().and_then(sample).into_iter().collect();
     for _ in 0..GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE {
-        let burst = caller.process.burst(&many, in_flight, caller.timeouts.full()).await?;
-        samples.extend(caller.process.process_id().and_then(sample));
+        let burst = caller.burst(&many, in_flight, caller.timeouts().full()).await?;
+        samples.extend(caller.process().process_id().and_then(sample));
         let is_spent = began.elapsed() > MAX_GROWTH_TIME * 3;
         if burst.end.is_some()
             || is_spent
@@ -83,7 +174,7 @@ async fn climbs_by_itself(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> R
 /// Whether the current process is slower than a fresh one at the same moment.
 async fn is_slower_than_a_fresh_one(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<bool, String> {
     let late = time_block(caller, fuzz_calls).await?;
-    caller.process.restart().await?;
+    caller.restart().await?;
     // The first calls of a process are slow.
     let (warmed, early) = (time_block(caller, fuzz_calls).await?, time_block(caller, fuzz_calls).await?);
     let (Some(late), Some(_), Some(early)) = (late, warmed, early) else { return Ok(false) };
@@ -109,7 +200,7 @@ pub(in crate::campaign) async fn repeat_and_measure(
 ) -> Result<Vec<OracleViolation>, String> {
     let began = Instant::now();
     let (mut samples, mut times) = (Vec::new(), Vec::new());
-    samples.extend(caller.process.process_id().and_then(sample));
+    samples.extend(caller.process().process_id().and_then(sample));
     for _ in 0..most {
         let duration = began.elapsed();
         if duration > MAX_GROWTH_TIME && (times.len() >= MIN_GROWTH_BLOCKS || duration > MAX_GROWTH_TIME * 3) {
@@ -117,7 +208,7 @@ pub(in crate::campaign) async fn repeat_and_measure(
         }
         let Some(duration) = time_block(caller, fuzz_calls).await? else { return Ok(Vec::new()) };
         times.push(duration);
-        samples.extend(caller.process.process_id().and_then(sample));
+        samples.extend(caller.process().process_id().and_then(sample));
     }
     let calls = fuzz_calls.len() as u64;
     let joined: Vec<ResourceSample> = samples.iter().copied().step_by(BLOCKS_PER_MEMORY_SAMPLE).collect();

@@ -7,27 +7,22 @@ use crate::campaign::limits::MIN_CALL_SLOWDOWN;
 /// The minimum number of latencies that show a trend.
 const MIN_TIMED_CALLS: usize = 24;
 
-/// The latencies of one tool.
+/// The number of latencies that are kept.
+const MAX_LATENCIES: usize = 4_096;
+
+/// The latencies of the calls of one tool.
 #[derive(Debug, Default)]
 pub(in crate::campaign) struct LatencyMonitor {
     /// Of successful calls with nothing else in flight; only the first ones are kept.
     calls: Vec<Duration>,
-    /// Of the plain call.
-    plain_calls: Vec<Duration>,
 }
 
 impl LatencyMonitor {
     /// Records the latency of a successful call with nothing else in flight.
     pub(in crate::campaign) fn record(&mut self, latency: Duration) {
-        const MAX_LATENCIES: usize = 4_096;
         if self.calls.len() < MAX_LATENCIES {
             self.calls.push(latency);
         }
-    }
-
-    /// Records the latency of the plain call.
-    pub(super) fn record_plain_call(&mut self, latency: Duration) {
-        self.plain_calls.push(latency);
     }
 
     /// Whether there are enough latencies to show a trend.
@@ -37,7 +32,7 @@ impl LatencyMonitor {
 
     /// Whether the tool became slow enough to deserve a closer look.
     pub(in crate::campaign) fn is_slower(&self) -> bool {
-        is_slower(&self.plain_calls) || becomes_slower(&self.calls)
+        becomes_slower(&self.calls)
     }
 }
 
@@ -57,8 +52,8 @@ fn becomes_slower(times: &[Duration]) -> bool {
         || times.len() >= MIN_CALLS_FOR_PERCENTILE && is_slower(times.len() / 4, 9, 2)
 }
 
-/// Whether the same call became slower.
-fn is_slower(times: &[Duration]) -> bool {
+/// Whether the same call, repeated, became slower.
+pub(super) fn is_slower(times: &[Duration]) -> bool {
     match times {
         [first, .., before, last] => before.min(last) > &(*first * 3) && *before.min(last) > *first + MIN_CALL_SLOWDOWN,
         _ => false,
@@ -85,13 +80,7 @@ mod tests {
 
     #[test]
     fn a_plain_call_has_to_be_slow_twice() {
-        let slower = |millis: &[u64]| {
-            let mut monitor = LatencyMonitor::default();
-            for millis in millis {
-                monitor.record_plain_call(Duration::from_millis(*millis));
-            }
-            monitor.is_slower()
-        };
+        let slower = |millis: &[u64]| is_slower(&millis.iter().copied().map(Duration::from_millis).collect::<Vec<_>>());
         assert!(slower(&[1, 1, 9, 9]));
         assert!(!slower(&[1, 1, 1, 9]));
         assert!(!slower(&[1, 9]), "the two last ones do not include the first");

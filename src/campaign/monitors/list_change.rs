@@ -2,30 +2,27 @@
 
 use serde_json::Value;
 
+use super::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
-use crate::campaign::process::caller::Caller;
+use crate::campaign::process::environment::BoxFuture;
 use crate::case::Oracle;
 use crate::check::fuzz::OracleViolation;
 
-/// The lists before the calls of a tool.
-#[derive(Debug)]
-pub(in crate::campaign) struct ListsBefore(Option<Value>);
+/// Compares lists around the calls of a tool.
+#[derive(Debug, Default)]
+pub(super) struct ListChange {
+    /// The lists before the calls of the current tool, if it must not change them.
+    before: Option<Value>,
+}
 
-impl ListsBefore {
-    /// Reads the lists if the tool must not change them.
-    pub(in crate::campaign) async fn read(caller: &mut Caller<'_>, tool: usize) -> Result<Self, String> {
-        Ok(Self(if caller.tools().get(tool).is_read_only { caller.read_lists().await? } else { None }))
-    }
-
-    /// Compares the lists with those after the calls of the tool; returns a suspicion if they changed.
-    pub(in crate::campaign) async fn compare(
-        self,
-        caller: &mut Caller<'_>,
-        tool: usize,
-    ) -> Result<Option<Suspicion>, String> {
-        let after = caller.read_lists().await?;
+impl ListChange {
+    /// Compares the lists with those before the calls of the tool; returns a suspicion if they changed.
+    async fn compare(&mut self, watched: &mut Watched<'_, '_>) -> Result<Option<Suspicion>, String> {
+        let Some(before) = self.before.take() else { return Ok(None) };
+        let caller = &mut *watched.caller;
+        let Some(after) = caller.read_lists().await?.filter(|after| *after != before) else { return Ok(None) };
         // Lists that differ between two reads change by themselves.
-        if self.0.is_none() || after.is_none() || self.0 == after || after != caller.read_lists().await? {
+        if caller.read_lists().await?.as_ref() != Some(&after) {
             return Ok(None);
         }
         let violation = OracleViolation::from_many_calls(
@@ -33,7 +30,81 @@ impl ListsBefore {
             "a tool annotated readOnlyHint changes what the server lists",
             "a list has different contents before and after the calls",
         );
-        let preceding = caller.process.history().into_iter().filter(|fuzz_call| fuzz_call.tool == tool).collect();
+        let tool = watched.call_plan.tool();
+        let preceding = caller.process().history().into_iter().filter(|fuzz_call| fuzz_call.tool == tool).collect();
         Ok(Some(Suspicion { test: FailureTest::ListChange, violation, failing: None, preceding }))
+    }
+}
+
+impl Monitor for ListChange {
+    fn check<'m>(
+        &'m mut self,
+        moment: Moment,
+        watched: &'m mut Watched<'_, '_>,
+    ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
+        Box::pin(async move {
+            let tool = watched.call_plan.tool();
+            match moment {
+                Moment::BeforeCalls => {
+                    let must_not_change = watched.caller.tools().get(tool).is_read_only;
+                    self.before = if must_not_change { watched.caller.read_lists().await? } else { None };
+                    Ok(Vec::new())
+                }
+                Moment::AfterCalls { had_time: true } => {
+                    let suspicion = self.compare(watched).await?;
+                    Ok(suspicion.map(|suspicion| Found::Suspicion { suspicion, spoiled: true }).into_iter().collect())
+                }
+                _ => Ok(Vec::new()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::campaign::monitors::canaries::Canaries;
+    use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
+
+    /// What is found around calls of a tool with these values, on a server with a list of its own.
+    async fn find(tools: &str, values: &[i64], list: fn(&ReceivedCall<'_>) -> Value) -> Vec<Found> {
+        let script = move |call: &ReceivedCall<'_>| match call.tool {
+            "tools/list" => Answer::Result(json!({ "tools": list(call) })),
+            _ => Answer::text("done"),
+        };
+        let schema = [("get", json!({ "n": { "type": "integer" } }))];
+        let server = match tools {
+            "read-only" => ScriptedServer::read_only(&schema, script),
+            _ => ScriptedServer::new(&schema, script),
+        };
+        let (mut caller, mut canaries, mut monitor) = (server.caller(), Canaries::default(), ListChange::default());
+        let before = server.check(&mut monitor, Moment::BeforeCalls, (&mut caller, &mut canaries), 0).await;
+        assert!(before.is_empty());
+        let calls: Vec<_> = values.iter().map(|n| valid_call(0, json!({ "n": n }))).collect();
+        call_all(&mut caller, &calls).await;
+        let after = Moment::AfterCalls { had_time: true };
+        server.check(&mut monitor, after, (&mut caller, &mut canaries), 0).await
+    }
+
+    fn large_values(call: &ReceivedCall<'_>) -> Value {
+        json!(call.earlier.iter().filter(|(_, arguments)| arguments["n"].as_i64() > Some(9)).count())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_differs_after_the_calls_is_suspected() {
+        let found = find("read-only", &[1, 20, 3], large_values).await;
+        let [Found::Suspicion { suspicion, spoiled: true }] = found.as_slice() else { panic!("found {found:?}") };
+        assert_eq!((suspicion.violation.oracle, suspicion.preceding.len()), (Oracle::ReadOnly, 3));
+        assert!(find("read-only", &[1, 2, 3], large_values).await.is_empty(), "these calls change nothing");
+        assert!(find("changing", &[1, 20, 3], large_values).await.is_empty(), "the tool may change lists");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_differs_between_two_reads_changes_by_itself() {
+        static READS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let list = |_: &ReceivedCall<'_>| json!(READS.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        assert!(find("read-only", &[20], list).await.is_empty());
     }
 }

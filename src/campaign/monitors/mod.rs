@@ -1,9 +1,26 @@
 //! Oracles that need more than one response: each owns its samples, and returns what it suspects.
+//!
+//! A monitor is a file with a type that implements [`Monitor`], and its line in [`all`].
 
 pub(super) mod canaries;
+mod degradation;
 pub(super) mod growth;
-pub(super) mod latency_monitor;
-pub(super) mod list_change;
-pub(super) mod repeated_calls;
+mod latency_monitor;
+mod list_change;
+pub(super) mod monitor;
+mod repeated_calls;
 pub(super) mod resource_monitor;
 pub(super) mod swapped_responses;
+
+use self::monitor::Monitor;
+
+/// The monitors of a worker, in the order in which they look at a server.
+pub(super) fn all() -> Vec<Box<dyn Monitor>> {
+    vec![
+        Box::<repeated_calls::RepeatedCalls>::default(),
+        Box::new(swapped_responses::SwappedResponses),
+        Box::<list_change::ListChange>::default(),
+        Box::new(degradation::Degradation),
+        Box::<growth::Growth>::default(),
+    ]
+}

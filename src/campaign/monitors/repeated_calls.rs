@@ -3,50 +3,73 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::campaign::minimizer::reproduction::{Reproducer, is_contradiction};
 use crate::campaign::process::caller::Caller;
+use crate::campaign::process::environment::BoxFuture;
 use crate::case::Oracle;
 use crate::check::fuzz::{FuzzExchange, OracleViolation};
 
 /// Looks for results that differ when a call is repeated.
 #[derive(Debug, Default)]
-pub(in crate::campaign) struct RepeatedCalls {
+pub(super) struct RepeatedCalls {
+    /// The first call whose repetition had a different result, with its exchange.
+    contradiction: Option<FuzzExchange>,
     /// Tools whose results change by themselves.
     nondeterministic: BTreeSet<usize>,
 }
 
 impl RepeatedCalls {
-    /// The first call of a tool whose repetition had a different result, as a suspicion; none for a tool whose results
-    /// change by themselves.
-    pub(in crate::campaign) fn observe(&self, tool: usize, done: &[FuzzExchange]) -> Option<Suspicion> {
-        let [first, _] = done.windows(2).find(|pair| is_contradiction(&pair[0], &pair[1]))? else { return None };
+    /// The contradiction that was observed, as a suspicion; none for a tool whose results change by themselves.
+    fn suspicion(&mut self, tool: usize) -> Option<Suspicion> {
+        let first = self.contradiction.take()?;
         let violation = OracleViolation::from_many_calls(
             Oracle::Idempotent,
             "a tool annotated idempotentHint returns a different result when the same call is repeated",
             "the second result differs, while the first results of fresh processes do not",
         );
-        let failing = Some((FuzzCall::new(tool, Arc::clone(&first.call)), first.clone()));
+        let failing = Some((FuzzCall::new(tool, Arc::clone(&first.call)), first));
         let suspicion = Suspicion { test: FailureTest::RepeatedCall, violation, failing, preceding: Vec::new() };
         (!self.nondeterministic.contains(&tool)).then_some(suspicion)
     }
 
     /// Whether the failure occurs again on a fresh process. Otherwise the results of the tool change by themselves, such
     /// as times or random numbers.
-    pub(in crate::campaign) async fn confirm(
-        &mut self,
-        caller: &mut Caller<'_>,
-        suspicion: &Suspicion,
-    ) -> Result<bool, String> {
+    async fn confirm(&mut self, caller: &mut Caller<'_>, suspicion: &Suspicion) -> Result<bool, String> {
         let Some((fuzz_call, _)) = &suspicion.failing else { return Ok(false) };
-        caller.process.restart().await?;
+        caller.restart().await?;
         let mut reproducer = Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation };
         let is_confirmed = reproducer.attempt(std::slice::from_ref(fuzz_call), true).await?.is_some();
         if !is_confirmed {
             self.nondeterministic.insert(fuzz_call.tool);
         }
         Ok(is_confirmed)
+    }
+}
+
+impl Monitor for RepeatedCalls {
+    fn observe(&mut self, exchanges: &[FuzzExchange]) {
+        let contradiction = exchanges.windows(2).find(|pair| is_contradiction(&pair[0], &pair[1]));
+        self.contradiction = contradiction.and_then(<[_]>::first).cloned();
+    }
+
+    fn check<'m>(
+        &'m mut self,
+        moment: Moment,
+        watched: &'m mut Watched<'_, '_>,
+    ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
+        Box::pin(async move {
+            let tool = watched.call_plan.tool();
+            if moment != Moment::Answered || !watched.call_plan.is_doubled() {
+                return Ok(Vec::new());
+            }
+            let Some(suspicion) = self.suspicion(tool) else { return Ok(Vec::new()) };
+            let is_new = !watched.failures.is_known(tool, &suspicion.violation)
+                && self.confirm(watched.caller, &suspicion).await?;
+            Ok(if is_new { vec![Found::Suspicion { suspicion, spoiled: false }] } else { Vec::new() })
+        })
     }
 }
 
@@ -66,9 +89,11 @@ mod tests {
         let (mut caller, mut repeated_calls) = (server.caller(), RepeatedCalls::default());
         let [other, twice] = [1, 2].map(|step| valid_call(0, json!({ "step": step })));
         let done = call_all(&mut caller, &[other, twice.clone(), twice]).await;
-        let Some(suspicion) = repeated_calls.observe(0, &done) else { return (false, false, false) };
+        repeated_calls.observe(&done);
+        let Some(suspicion) = repeated_calls.suspicion(0) else { return (false, false, false) };
         let is_confirmed = repeated_calls.confirm(&mut caller, &suspicion).await.expect("the server is called");
-        (true, is_confirmed, repeated_calls.observe(0, &done).is_some())
+        repeated_calls.observe(&done);
+        (true, is_confirmed, repeated_calls.suspicion(0).is_some())
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,14 +6,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::canaries::Canaries;
+use super::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample};
 use crate::campaign::failures::saved_failure;
-use crate::campaign::limits::{MAX_SWAP_CANDIDATES, MAX_SWAP_PICKING_TIME, MAX_TOOLS_TO_SWAP_WITH, SWAP_ATTEMPTS};
+use crate::campaign::limits::{
+    MAX_SWAP_CANDIDATES, MAX_SWAP_PICKING_TIME, MAX_TOOLS_TO_SWAP_WITH, MIN_CALLS_FOR_REPETITION, SWAP_ATTEMPTS,
+};
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::minimizer::reproduction::result_of;
 use crate::campaign::process::caller::Caller;
+use crate::campaign::process::environment::BoxFuture;
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
 use crate::check::fuzz::{FuzzExchange, OracleViolation, excerpt, outcome};
@@ -34,8 +38,31 @@ struct Swap {
     count: usize,
 }
 
+/// Makes calls of a tool concurrently, whose results differ.
+pub(super) struct SwappedResponses;
+
+impl Monitor for SwappedResponses {
+    fn check<'m>(
+        &'m mut self,
+        moment: Moment,
+        watched: &'m mut Watched<'_, '_>,
+    ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
+        Box::pin(async move {
+            let Watched { caller, call_plan, canaries, settings, .. } = watched;
+            // One call at a time cannot be mixed up with another.
+            let may_swap = call_plan.share().others() >= MIN_CALLS_FOR_REPETITION && settings.plan.in_flight != Some(1);
+            if moment != (Moment::AfterCalls { had_time: true }) || !may_swap {
+                return Ok(Vec::new());
+            }
+            let candidates = swap_candidates(call_plan, canaries);
+            let found = find_swapped_responses(caller, settings, call_plan.tool(), candidates).await?;
+            Ok(found.map(Found::Failure).into_iter().collect())
+        })
+    }
+}
+
 /// Calls of a tool, and plain calls of other tools, whose results may differ.
-pub(in crate::campaign) fn swap_candidates(call_plan: &mut CallPlan, canaries: &Canaries) -> Vec<FuzzCall> {
+fn swap_candidates(call_plan: &mut CallPlan, canaries: &Canaries) -> Vec<FuzzCall> {
     let tool = call_plan.tool();
     // Earlier calls often differ in one value, new ones in all values.
     let (mut known, mut new) = (
@@ -169,7 +196,7 @@ async fn call_concurrently(
     picked: &[KnownResult],
 ) -> Result<Option<(FuzzExchange, usize, usize)>, String> {
     let fuzz_calls: Vec<FuzzCall> = picked.iter().map(|(fuzz_call, _)| fuzz_call.clone()).collect();
-    let burst = caller.process.burst(&fuzz_calls, fuzz_calls.len(), caller.timeouts.full()).await?;
+    let burst = caller.burst(&fuzz_calls, fuzz_calls.len(), caller.timeouts().full()).await?;
     if burst.end.is_some() {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use super::environment::Environment;
 use super::lists::ListReader;
 use super::server_process::ServerProcess;
 use super::timeouts::Timeouts;
-use crate::campaign::calls::fuzz_call::{FuzzCall, ServedCall};
+use crate::campaign::calls::fuzz_call::{Burst, FuzzCall, ServedCall};
 use crate::campaign::calls::tools::FuzzTools;
 use crate::campaign::limits::MAX_HISTORY_REPLAY_TIME;
 use crate::campaign::settings::CampaignSettings;
@@ -18,8 +18,8 @@ use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation};
 
 /// Makes calls on one process of the server at a time.
 pub(in crate::campaign) struct Caller<'a> {
-    pub(in crate::campaign) process: ServerProcess,
-    pub(in crate::campaign) timeouts: Timeouts,
+    process: ServerProcess,
+    timeouts: Timeouts,
     tools: &'a FuzzTools,
     lists: ListReader,
 }
@@ -38,6 +38,52 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// The process that is called, to look at.
+    pub(in crate::campaign) fn process(&self) -> &ServerProcess {
+        &self.process
+    }
+
+    /// How long a call of the current tool is waited for.
+    pub(in crate::campaign) fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Begins with another tool, given a latency that is known of it; no call is waited for after the deadline.
+    pub(in crate::campaign) fn begin_tool(&mut self, latency: Duration, deadline: Instant) {
+        self.timeouts.begin_tool(latency);
+        self.set_deadline(deadline);
+    }
+
+    /// Records the latency of an answered call of the current tool.
+    pub(in crate::campaign) fn record_latency(&mut self, latency: Duration) {
+        self.timeouts.record(latency);
+    }
+
+    /// Sets when calls are no longer waited for.
+    pub(in crate::campaign) fn set_deadline(&mut self, deadline: Instant) {
+        self.process.set_deadline(deadline);
+    }
+
+    /// Starts a process if none is running.
+    pub(in crate::campaign) async fn ensure_started(&mut self) -> Result<(), String> {
+        self.process.ensure_started().await
+    }
+
+    /// Replaces the process by a fresh one.
+    pub(in crate::campaign) async fn restart(&mut self) -> Result<(), String> {
+        self.process.restart().await
+    }
+
+    /// Ends the process; the next call starts another.
+    pub(in crate::campaign) fn drop_process(&mut self) {
+        self.process.drop_process();
+    }
+
+    /// Ends the process and waits for it to exit.
+    pub(in crate::campaign) async fn end(&mut self) {
+        self.process.end().await;
+    }
+
     /// The tools that can be called.
     pub(in crate::campaign) fn tools(&self) -> &'a FuzzTools {
         self.tools
@@ -51,6 +97,48 @@ impl<'a> Caller<'a> {
     /// Makes one call with the full timeout.
     pub(in crate::campaign) async fn call(&mut self, fuzz_call: &FuzzCall) -> Result<FuzzExchange, String> {
         self.process.call(fuzz_call, self.timeouts.full()).await
+    }
+
+    /// Makes one call and waits for its outcome within a limit; an error if the deadline passes meanwhile.
+    pub(in crate::campaign) async fn call_within(
+        &mut self,
+        fuzz_call: &FuzzCall,
+        limit: Duration,
+    ) -> Result<FuzzExchange, String> {
+        self.process.call(fuzz_call, limit).await
+    }
+
+    /// Makes calls, at most so many at a time, until all are answered or none is within the limit.
+    pub(in crate::campaign) async fn burst(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        in_flight: usize,
+        limit: Duration,
+    ) -> Result<Burst, String> {
+        self.process.burst(fuzz_calls, in_flight, limit).await
+    }
+
+    /// The same with the first timeout; calls are no longer sent after a time.
+    pub(in crate::campaign) async fn burst_until(
+        &mut self,
+        fuzz_calls: &[FuzzCall],
+        in_flight: usize,
+        until: Instant,
+    ) -> Result<Burst, String> {
+        self.process.set_sending_deadline(Some(until));
+        let burst = self.process.burst(fuzz_calls, in_flight, self.timeouts.first()).await;
+        self.process.set_sending_deadline(None);
+        burst
+    }
+
+    /// Takes second responses to calls, with these.
+    pub(in crate::campaign) fn take_duplicates(&mut self) -> Vec<(FuzzCall, FuzzExchange)> {
+        self.process.take_duplicates()
+    }
+
+    /// Waits for late output of a call until another request is answered, and adds it to the exchange.
+    pub(in crate::campaign) async fn wait_for_late_output(&mut self, exchange: &mut FuzzExchange) {
+        self.process.wait_for_late_output(exchange).await;
     }
 
     /// Makes one call with the first timeout.

@@ -13,10 +13,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::caller::Caller;
 use super::environment::{BoxFuture, Environment, OpenedProcess};
+use crate::campaign::budget::ToolTime;
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::calls::tools::{FuzzTools, SelectedTool};
+use crate::campaign::failures::failure::Failures;
+use crate::campaign::failures::shared_failures::SharedFailures;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
+use crate::campaign::monitors::canaries::Canaries;
+use crate::campaign::monitors::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::settings::CampaignSettings;
 use crate::check::fuzz::{Arguments, Call, FuzzExchange, Validity};
 use crate::client::headers::Mirrored;
@@ -79,12 +84,26 @@ pub(in crate::campaign) struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// A server with tools, each with its name and the `properties` of its `inputSchema`, all of which it requires.
+    /// A server with tools, each with its name and the `properties` of its `inputSchema`, all of which it requires. A list
+    /// of tools is a call of `tools/list` for the script.
     pub(in crate::campaign) fn new(
         tools: &[(&str, Value)],
         script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        let selected = tools.iter().map(|(name, properties)| selected_tool(name, properties)).collect();
+        Self::of(tools.iter().map(|(name, properties)| selected_tool(name, properties)).collect(), script)
+    }
+
+    /// The same with tools that are annotated `readOnlyHint`.
+    pub(in crate::campaign) fn read_only(
+        tools: &[(&str, Value)],
+        script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let read_only =
+            |(name, properties): &(&str, Value)| SelectedTool { is_read_only: true, ..selected_tool(name, properties) };
+        Self::of(tools.iter().map(read_only).collect(), script)
+    }
+
+    fn of(selected: Vec<SelectedTool>, script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> Self {
         let (script, started): (Script, _) = (Arc::new(script), Arc::default());
         Self {
             environment: Arc::new(ScriptedEnvironment { script, started }),
@@ -99,6 +118,25 @@ impl ScriptedServer {
 
     pub(in crate::campaign) fn settings(&self) -> CampaignSettings<'_> {
         settings(&self.plan)
+    }
+
+    /// What a monitor finds that looks at a tool at a moment.
+    pub(in crate::campaign) async fn check(
+        &self,
+        monitor: &mut dyn Monitor,
+        moment: Moment,
+        (caller, canaries): (&mut Caller<'_>, &mut Canaries),
+        tool: usize,
+    ) -> Vec<Found> {
+        let mut watched = Watched {
+            caller,
+            call_plan: &mut self.call_plan(tool),
+            canaries,
+            failures: &Failures::new(&SharedFailures::default()),
+            settings: &self.settings(),
+            time: ToolTime::Left,
+        };
+        monitor.check(moment, &mut watched).await.expect("the server is called")
     }
 
     pub(in crate::campaign) fn caller(&self) -> Caller<'_> {
@@ -246,14 +284,17 @@ async fn serve(mut pipe: DuplexStream, process: usize, script: Script) {
             lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         for (at, request) in requests.iter().enumerate() {
             let arguments_of = |request: &'_ Value| request["params"]["arguments"].clone();
-            let result = if request["method"] == "tools/call" {
-                let tool = request["params"]["name"].as_str().unwrap_or_default();
+            let method = request["method"].as_str().unwrap_or_default();
+            let result = if matches!(method, "tools/call" | "tools/list") {
+                let tool = request["params"]["name"].as_str().unwrap_or(method);
                 let arguments = arguments_of(request);
                 let neighbour = (requests.len() > 1).then(|| arguments_of(&requests[(at + 1) % requests.len()]));
                 let neighbour = neighbour.as_ref();
                 let answer =
                     script(&ReceivedCall { process, tool, arguments: &arguments, earlier: &earlier, neighbour });
-                earlier.push((tool.to_owned(), arguments));
+                if method == "tools/call" {
+                    earlier.push((tool.to_owned(), arguments));
+                }
                 match answer {
                     Answer::Result(result) => result,
                     Answer::Exit => return,

@@ -454,7 +454,7 @@ mod tests {
         });
         assert_eq!(texts.collect::<Vec<_>>(), [Some("0 0"), Some("0 1"), None, Some("1 0")]);
         assert!(matches!(done[2].outcome, ExchangeOutcome::Exited { .. }), "{:?}", done[2].outcome);
-        let process = &caller.process;
+        let process = caller.process();
         assert_eq!((process.starts(), process.calls(), process.history().len()), (2, 4, 1));
     }
 

@@ -91,7 +91,7 @@ async fn call_once(
     let violations = caller.judge(tool, &exchange);
     let violated = violations.iter().map(|violation| violation.oracle.as_str().to_owned()).collect();
     if exchange.outcome != ExchangeOutcome::Answered {
-        caller.process.drop_process();
+        caller.drop_process();
     }
     Ok(StepExchange { call, exchange, record: StepRecord { arguments, answer, violated }, violations })
 }

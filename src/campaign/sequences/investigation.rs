@@ -130,7 +130,7 @@ impl SequenceRunner<'_, '_> {
         sequence: CallSequence,
         pause: Duration,
     ) -> Result<Option<Shown>, String> {
-        self.caller.process.restart().await?;
+        self.caller.restart().await?;
         let made = execute(&mut self.caller, &mut self.allowance, &sequence.steps, pause).await?;
         let violation = violation(oracle, &sequence, &made);
         self.clean(&made).await?;

@@ -107,9 +107,9 @@ pub(super) async fn run(
     {
         runner.summary.problem = Some(problem);
     }
-    runner.caller.process.end().await;
-    result.calls = runner.caller.process.calls();
-    result.restarts = runner.caller.process.starts().saturating_sub(1);
+    runner.caller.end().await;
+    result.calls = runner.caller.process().calls();
+    result.restarts = runner.caller.process().starts().saturating_sub(1);
     runner.summary.calls = result.calls;
     result.summary = Some(runner.summary);
     result
@@ -153,7 +153,7 @@ impl SequenceRunner<'_, '_> {
                 maker: &mut self.maker,
             };
             let Some(plan) = planner.plan(kind) else { continue };
-            self.caller.process.restart().await?;
+            self.caller.restart().await?;
             let made = execute(&mut self.caller, &mut self.allowance, &plan.steps, Duration::ZERO).await?;
             self.clean(&made).await?;
             self.summary.sequences += 1;

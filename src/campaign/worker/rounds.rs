@@ -1,19 +1,17 @@
 //! Makes the calls of a round, judges them in order, and finds out which call ended or blocked the server.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::super::tool_run::ToolRun;
 use super::Worker;
+use super::investigation::calls_before;
 use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
 use crate::campaign::failures::failure::Failure;
-use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
+use crate::campaign::monitors::monitor::Moment;
 use crate::case::Oracle;
-use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, outcome, response_class};
-use crate::event::CallOutcome;
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation};
 
 /// A call that was in flight when a burst ended: its index in the burst, and its exchange.
 type OpenCall = (usize, FuzzExchange);
@@ -63,20 +61,16 @@ impl Worker<'_> {
         in_flight: usize,
         run: &mut ToolRun,
     ) -> Result<usize, String> {
-        let soon = self.caller.timeouts.first();
-        let process = &mut self.caller.process;
-        process.set_sending_deadline(Some(self.budget.tool_deadline(Instant::now())));
-        let burst = process.burst(fuzz_calls, in_flight, soon).await;
-        process.set_sending_deadline(None);
-        let burst = burst?;
+        let until = self.budget.tool_deadline(Instant::now());
+        let burst = self.caller.burst_until(fuzz_calls, in_flight, until).await?;
         let mut answered = AnsweredCalls::of(burst.done);
         let first_open = burst.open.first().map_or(usize::MAX, |(index, _)| *index);
         // Shrinking replaces the process, so the history for further failures is saved first.
-        let record = burst.end.is_some().then(|| self.caller.process.record());
+        let record = burst.end.is_some().then(|| self.caller.process().record());
         self.judge_answered(answered.take_before(first_open), record.as_deref(), run).await?;
-        let duplicates = self.caller.process.take_duplicates();
+        let duplicates = self.caller.take_duplicates();
         if !duplicates.is_empty() {
-            let history = self.caller.process.record();
+            let history = self.caller.process().record();
             for (fuzz_call, exchange) in duplicates {
                 let violations = self.caller.judge(fuzz_call.tool, &exchange);
                 self.handle_violations_of(fuzz_call.tool, &exchange, violations, &history, run).await?;
@@ -101,15 +95,13 @@ impl Worker<'_> {
         let (done, violations) = self.count_and_judge_all(answered, run);
         self.environment.add_judging_time(began.elapsed());
         if violations.iter().any(|found| !found.is_empty()) {
-            let record = record.map_or_else(|| self.caller.process.record(), <[_]>::to_vec);
+            let record = record.map_or_else(|| self.caller.process().record(), <[_]>::to_vec);
             for (exchange, violations) in done.iter().zip(violations) {
                 self.handle_violations(exchange, violations, &record, run).await?;
             }
         }
-        if run.call_plan.is_doubled() {
-            self.check_repeated_calls(&done, run).await?;
-        }
-        Ok(())
+        self.show(&done);
+        self.check(Moment::Answered, run).await
     }
 
     /// Counts and judges answered calls in order; returns their exchanges with the violations in each.
@@ -126,41 +118,16 @@ impl Worker<'_> {
     /// Counts an exchange and judges it.
     fn count_and_judge(&mut self, exchange: &FuzzExchange, run: &mut ToolRun) -> Vec<OracleViolation> {
         self.budget.counters_mut().record_response(exchange);
-        let alone = (exchange.alone && exchange.outcome == ExchangeOutcome::Answered).then_some(exchange.duration);
-        let answered = alone.filter(|_| !exchange.responses.is_empty());
-        let is_new = run.counts.count(&exchange.call, outcome(exchange), &response_class(exchange), answered);
-        let result = exchange.responses.first().and_then(|answer| answer.get("result"));
-        self.learn(&exchange.call, outcome(exchange), is_new, result, alone, run);
+        if exchange.alone && exchange.outcome == ExchangeOutcome::Answered {
+            self.caller.record_latency(exchange.duration);
+        }
+        run.record(exchange);
         self.caller.judge(run.tool(), exchange)
     }
 
-    /// Updates the plan of calls, and what is known about the tool, with an outcome.
-    fn learn(
-        &mut self,
-        call: &Arc<Call>,
-        outcome: CallOutcome,
-        is_new: bool,
-        result: Option<&Value>,
-        alone: Option<Duration>,
-        run: &mut ToolRun,
-    ) {
-        self.caller.timeouts.record(alone.unwrap_or_default());
-        if !matches!(outcome, CallOutcome::Closed | CallOutcome::NoResponse) {
-            run.crashes.record_answer(call);
-        }
-        run.call_plan.count(call);
-        if is_new {
-            run.call_plan.add_to_corpus(call);
-        }
-        if call.validity == Validity::Valid && outcome == CallOutcome::Success {
-            run.call_plan.record_success(call);
-            if let Some(result) = result {
-                run.pool.learn(run.call_plan.tool(), result, call);
-            }
-            if let Some(latency) = alone {
-                run.latencies.record(latency);
-            }
-        }
+    /// Shows calls of the current tool to the monitors.
+    fn show(&mut self, exchanges: &[FuzzExchange]) {
+        self.monitors.iter_mut().for_each(|monitor| monitor.observe(exchanges));
     }
 
     /// Finds out which of the calls in flight ended the server or made it hang. Those of the `answered` calls that were made
@@ -179,7 +146,7 @@ impl Worker<'_> {
             self.budget.stop_finally("the server wrote endlessly without answering");
             return Ok(());
         }
-        if self.caller.process.is_gone() {
+        if self.caller.process().is_gone() {
             self.report_server_end_by(suspects, run.tool());
             return Ok(());
         }
@@ -194,23 +161,24 @@ impl Worker<'_> {
             }
             self.judge_answered(answered.take_before(index), Some(record), run).await?;
             let fuzz_call = &fuzz_calls[index];
-            let soon = self.caller.timeouts.first();
-            let exchange = if alone { exchange } else { self.caller.process.call(fuzz_call, soon).await? };
+            let soon = self.caller.timeouts().first();
+            let exchange = if alone { exchange } else { self.caller.call_within(fuzz_call, soon).await? };
             let waited = if alone { soon } else { soon * 2 };
             let exchange = self.retry_if_unanswered(fuzz_call, exchange, &history, waited).await?;
             if exchange.outcome == ExchangeOutcome::Answered {
-                self.caller.timeouts.record(exchange.duration);
+                self.caller.record_latency(exchange.duration);
             }
             culprit |= exchange.outcome != ExchangeOutcome::Answered;
             self.budget.counters_mut().record_failure(&exchange);
             if matches!(exchange.outcome, ExchangeOutcome::Exited { .. }) {
-                run.crashes.record_crash(&exchange.call);
+                run.record_crash(&exchange.call);
             }
             if matches!(exchange.outcome, ExchangeOutcome::TimedOut { .. }) {
                 self.budget.exclude_from_slice(soon);
             }
             let began = Instant::now();
             let mut violations = self.count_and_judge(&exchange, run);
+            self.show(std::slice::from_ref(&exchange));
             self.environment.add_judging_time(began.elapsed());
             if !self.budget.counters().had_full_timeouts() {
                 violations.retain(|violation| violation.oracle != Oracle::Hang);
@@ -256,9 +224,9 @@ impl Worker<'_> {
 
     /// Reports the end of a server that the client cannot restart, if no call was seen to end it, with the last call.
     pub(super) fn report_server_end(&mut self) {
-        if self.caller.process.is_gone()
+        if self.caller.process().is_gone()
             && !self.failures.any(|found| found.violation.oracle == Oracle::Crash)
-            && let Some((fuzz_call, exchange)) = self.caller.process.last_call()
+            && let Some((fuzz_call, exchange)) = self.caller.process().last_call()
         {
             self.report_server_end_by(vec![(0, exchange)], fuzz_call.tool);
         }
@@ -278,73 +246,4 @@ impl Worker<'_> {
             self.failures.add(Failure::unshrunk(&self.caller, tool, violation, &last, 0));
         }
     }
-
-    /// Shrinks a result that differs when a call is repeated.
-    async fn check_repeated_calls(&mut self, done: &[FuzzExchange], run: &ToolRun) -> Result<(), String> {
-        let Some(suspicion) = self.repeated_calls.observe(run.tool(), done) else { return Ok(()) };
-        if !self.failures.is_known(run.tool(), &suspicion.violation)
-            && self.repeated_calls.confirm(&mut self.caller, &suspicion).await?
-        {
-            self.investigate(&suspicion, run).await?;
-        }
-        Ok(())
-    }
-
-    /// Counts known failures of the current tool and shrinks new ones; `record` is the history of the process.
-    async fn handle_violations(
-        &mut self,
-        exchange: &FuzzExchange,
-        violations: Vec<OracleViolation>,
-        record: &[(i64, FuzzCall)],
-        run: &mut ToolRun,
-    ) -> Result<(), String> {
-        self.handle_violations_of(run.tool(), exchange, violations, record, run).await
-    }
-
-    /// The same for a tool that may be another one.
-    async fn handle_violations_of(
-        &mut self,
-        tool: usize,
-        exchange: &FuzzExchange,
-        violations: Vec<OracleViolation>,
-        record: &[(i64, FuzzCall)],
-        run: &mut ToolRun,
-    ) -> Result<(), String> {
-        for violation in violations {
-            if self.failures.count(tool, &violation) {
-                continue;
-            }
-            let found = if self.failures.may_shrink(tool) && self.budget.may_shrink(Instant::now()) {
-                // The call as sent, with its reused values.
-                let made = record.iter().find(|(id, fuzz_call)| *id == exchange.id && fuzz_call.tool == tool);
-                let fuzz_call = made.map_or_else(
-                    || FuzzCall::new(tool, Arc::clone(&exchange.call)),
-                    |(_, fuzz_call)| fuzz_call.clone(),
-                );
-                let suspicion = Suspicion {
-                    test: FailureTest::Response,
-                    violation: violation.clone(),
-                    failing: Some((fuzz_call, exchange.clone())),
-                    // A call that was repeated alone has a later id than all preceding calls.
-                    preceding: calls_before(record, exchange.id),
-                };
-                self.shrink(&suspicion, run).await?
-            } else {
-                None
-            };
-            let found = found.unwrap_or_else(|| Failure::unshrunk(&self.caller, tool, violation, exchange, 0));
-            if let (Oracle::Crash | Oracle::Hang, Validity::Violates(constraint)) =
-                (found.violation.oracle, &exchange.call.validity)
-            {
-                run.call_plan.avoid(constraint);
-            }
-            self.failures.add(found);
-        }
-        Ok(())
-    }
-}
-
-/// The calls with smaller ids.
-fn calls_before(record: &[(i64, FuzzCall)], id: i64) -> Vec<FuzzCall> {
-    record.iter().filter(|(known, _)| *known < id).map(|(_, fuzz_call)| fuzz_call.clone()).collect()
 }

@@ -1,0 +1,74 @@
+//! Looks for calls after which a plain call no longer succeeds.
+
+use super::canaries::CanaryScope;
+use super::monitor::{Found, Moment, Monitor, Watched};
+use crate::campaign::process::environment::BoxFuture;
+
+/// Repeats plain calls before, between and after the calls of a tool.
+pub(super) struct Degradation;
+
+impl Monitor for Degradation {
+    fn check<'m>(
+        &'m mut self,
+        moment: Moment,
+        watched: &'m mut Watched<'_, '_>,
+    ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
+        Box::pin(async move {
+            let tool = watched.call_plan.tool();
+            let scope = match moment {
+                Moment::BeforeCalls => {
+                    watched.canaries.begin_tool();
+                    CanaryScope::OwnTool
+                }
+                Moment::BetweenRounds => CanaryScope::OwnTool,
+                Moment::AfterCalls { had_time: true } => CanaryScope::AllTools,
+                Moment::AfterCalls { had_time: false } | Moment::Answered | Moment::Settled => return Ok(Vec::new()),
+            };
+            for canary in watched.canaries.to_check(tool, scope) {
+                if let Some(suspicion) = watched.canaries.check(&canary, watched.caller, tool).await? {
+                    // The others would be called on a process without history.
+                    return Ok(vec![Found::Suspicion { suspicion, spoiled: true }]);
+                }
+            }
+            Ok(Vec::new())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::campaign::monitors::canaries::Canaries;
+    use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
+
+    const SET: usize = 0;
+    const READ: usize = 1;
+
+    #[tokio::test(start_paused = true)]
+    async fn plain_calls_of_other_tools_are_repeated_after_the_calls_of_a_tool_only() {
+        let tools = [("set", json!({ "level": { "type": "integer" } })), ("read", json!({}))];
+        let script = |call: &ReceivedCall<'_>| {
+            let is_broken = call.tool == "read" && call.earlier.iter().any(|(tool, _)| tool == "set");
+            if is_broken { Answer::tool_error("the level is too high") } else { Answer::text("it works") }
+        };
+        let server = ScriptedServer::new(&tools, script);
+        let (mut caller, mut canaries) = (server.caller(), Canaries::default());
+        canaries.add_if_repeatable(valid_call(READ, json!({})), &mut caller).await.expect("the server is called");
+        call_all(&mut caller, &[valid_call(SET, json!({ "level": 1 }))]).await;
+        for moment in [
+            Moment::BeforeCalls,
+            Moment::Answered,
+            Moment::BetweenRounds,
+            Moment::Settled,
+            Moment::AfterCalls { had_time: false },
+        ] {
+            let found = server.check(&mut Degradation, moment, (&mut caller, &mut canaries), SET).await;
+            assert!(found.is_empty(), "{moment:?}: {found:?}");
+        }
+        let after = Moment::AfterCalls { had_time: true };
+        let found = server.check(&mut Degradation, after, (&mut caller, &mut canaries), SET).await;
+        assert!(matches!(found.as_slice(), [Found::Suspicion { spoiled: true, .. }]), "{found:?}");
+    }
+}
