@@ -159,6 +159,11 @@ impl Context {
         if is_listening(server, RECONNECT_TIMEOUT).await { HostState::Listening } else { HostState::Unreachable }
     }
 
+    /// Whether all connections share a process that the client starts.
+    pub(crate) fn shares_own_process(&self) -> bool {
+        matches!(&self.plan.launcher, Launcher::Http(server) if server.command.is_some())
+    }
+
     /// The end of the output of an HTTP server that the client started.
     pub(crate) async fn host_output(&self) -> String {
         match &self.plan.launcher {

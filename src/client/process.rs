@@ -198,8 +198,11 @@ impl Process {
     }
 
     /// The exit status as text, if the process has ended. The process is not reaped, so that its group id is not
-    /// reused before the group is killed.
+    /// reused before the group is killed, unless [`Self::wait_for_exit`] has done so.
     pub(super) fn status(&self) -> Option<String> {
+        if self.status.is_some() {
+            return self.status.clone();
+        }
         let pid = Pid::from_raw(self.group)?;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(pid), options).ok()??;

@@ -67,8 +67,9 @@ pub(super) fn unsupported_revisions(selected: &Revisions, supported: &[Revision]
 
 /// Why no revision could be judged.
 pub(super) async fn opening_problem(context: &Context, rejected: Vec<(Revision, RejectedOpening)>) -> Problem {
-    let (message, hint) = explain(&rejected, context.plan.startup_timeout, context.plan.transport());
-    let has_ended = most_informative(&rejected).is_some_and(|(_, one)| matches!(one.reason, OpeningFailure::Ended));
+    let has_ended = most_informative(&rejected).is_some_and(|(_, one)| one.reason.is_end());
+    let is_elsewhere = context.plan.transport() == Transport::Http && !(has_ended && context.shares_own_process());
+    let (message, hint) = explain(&rejected, context.plan.startup_timeout, is_elsewhere);
     // A handshake server answers unknown requests with an error, which proves nothing if handshake revisions were
     // tried as well.
     let only_stateless = rejected.iter().all(|(revision, _)| revision.era() == Era::Stateless);
@@ -96,7 +97,8 @@ pub(super) async fn opening_problem(context: &Context, rejected: Vec<(Revision, 
     let mut ended = endings.join_all().await;
     ended.sort_by_key(|(at, _)| *at);
     if let Some((_, ended)) = ended.into_iter().next() {
-        problem.stderr = stderr_of(&ended.entries, 4_000);
+        let is_http = context.plan.transport() == Transport::Http;
+        problem.stderr = if is_http { context.host_output().await } else { stderr_of(&ended.entries, 4_000) };
         problem.evidence = ended
             .entries
             .iter()
@@ -129,13 +131,14 @@ fn add_start_failure(problem: &mut Problem, status: Option<&str>) {
 }
 
 /// Explains why a server could not be opened in any revision: one sentence and a hint.
-fn explain(rejected: &[(Revision, RejectedOpening)], startup: Duration, transport: Transport) -> (String, String) {
+///
+/// The hints for a server elsewhere do not speak of its command.
+fn explain(rejected: &[(Revision, RejectedOpening)], startup: Duration, is_elsewhere: bool) -> (String, String) {
     let Some((revision, rejected)) = most_informative(rejected) else {
         return ("no revision was tried".to_owned(), "select a revision with --revision".to_owned());
     };
     let (message, hint) = describe(*revision, rejected, startup);
-    let hint =
-        if transport == Transport::Http { over_http(&rejected.reason).map_or(hint, str::to_owned) } else { hint };
+    let hint = if is_elsewhere { over_http(&rejected.reason).map_or(hint, str::to_owned) } else { hint };
     (message, hint)
 }
 

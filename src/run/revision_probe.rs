@@ -1,7 +1,8 @@
 //! Finds out which revisions a server supports.
 //!
-//! Every revision is tried in its own process, because some servers fix their era at the first message. The process
-//! of a successful attempt becomes the session in which the revision is judged. The stateless era counts as
+//! Every revision is tried in its own process, because some servers fix their era at the first message; over HTTP, where
+//! there is only one, they are tried one after the other if it ends. The process of a successful attempt becomes the
+//! session in which the revision is judged. The stateless era counts as
 //! unsupported if `server/discover` lists only older revisions, returns any error, is not answered, or makes the
 //! server exit.
 
@@ -77,6 +78,10 @@ pub(super) async fn probe(context: &Context) -> ProbeResult {
     };
     let insist = matches!(context.plan.revisions, Revisions::Named(_));
     let mut result = try_all(context, &wanted, insist).await;
+    if context.shares_own_process() && result.rejected.iter().any(|(_, rejected)| rejected.reason.is_end()) {
+        close_all(context, result);
+        result = try_apart(context, &wanted, insist).await;
+    }
     if context.plan.revisions == Revisions::Latest {
         if result.sessions.is_empty()
             && let Some(other) = counter_offer(&result)
@@ -157,6 +162,39 @@ async fn try_all(context: &Context, revisions: &[Revision], insist: bool) -> Pro
         take(finished);
     }
     result
+}
+
+/// Tries each revision when no other one is tried, as an opening that ends the process ends the others as well. Those that
+/// do not end it are then tried again, on one that nothing ends.
+async fn try_apart(context: &Context, revisions: &[Revision], insist: bool) -> ProbeResult {
+    let (mut ended, mut others) = (Vec::new(), Vec::new());
+    for revision in revisions {
+        let ready = context.ready().await.is_ok();
+        let tried = try_all(context, std::slice::from_ref(revision), insist).await;
+        if ready && tried.rejected.iter().any(|(_, rejected)| rejected.reason.is_end()) {
+            ended.extend(tried.rejected);
+        } else {
+            others.push(*revision);
+            close_all(context, tried);
+        }
+    }
+    // What the process that ended last wrote is shown if no other one is needed.
+    let mut result = if !others.is_empty() && context.ready().await.is_ok() {
+        try_all(context, &others, insist).await
+    } else {
+        ProbeResult::default()
+    };
+    result.rejected.extend(ended);
+    result
+}
+
+/// Closes what was opened, in the background.
+fn close_all(context: &Context, result: ProbeResult) {
+    let sessions = result.sessions.into_iter().map(|session| session.connection);
+    let rejected = result.rejected.into_iter().filter_map(|(_, rejected)| rejected.connection);
+    for connection in sessions.chain(rejected) {
+        context.close_in_background(connection, "probe");
+    }
 }
 
 /// Tries to open the server in a revision.

@@ -40,7 +40,7 @@ pub(super) fn judge(
 async fn finish(run: TargetRun, main: Session, fuzzed: bool, under_way: ActiveRevision) -> Option<Problem> {
     let target = run.target().clone();
     let opening = main.parameters.opening.clone();
-    let CompletedRun { cases, discovered, mut sessions } = run.run_cases(main).await;
+    let CompletedRun { cases, discovered, mut sessions } = Box::pin(run.run_cases(main)).await;
     if target.known_session_refusal().is_some() {
         // The others were refused because the main session was open.
         sessions.retain(|session| session.session_parameters.opening.is_some());
@@ -117,6 +117,8 @@ pub(super) async fn judge_unanswered_opening(
     let permit = context.request_permit().granted().await;
     let mut sessions = vec![closed(context.close(connection, purpose.clone()).await, false)];
     let capabilities = full_capabilities(revision);
+    // If it is not ready, the attempt shows that.
+    let _restarted = context.ready().await;
     let RejectedOpening { reason, connection } =
         match Session::open(&context, revision, capabilities, purpose.clone(), true).await {
             Ok(session) => {

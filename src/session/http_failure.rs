@@ -17,6 +17,8 @@ pub(crate) struct HttpFailure {
     pub(crate) weight: u8,
     /// Whether the server rejects requests without sufficient credentials.
     pub(crate) protected: bool,
+    /// Whether the connection failed or broke off, so that there is no HTTP response.
+    pub(crate) broke_off: bool,
 }
 
 const DEFAULT_HINT: &str = "is it running, and is the path right? many servers answer at /mcp, older ones at /sse";
@@ -36,8 +38,23 @@ pub(super) fn http_failure(entries: &[Arc<Entry>]) -> Option<HttpFailure> {
             _ => None,
         })
         .collect();
-    if let Some(failure) = ends.iter().rev().find_map(|end| end.failure.clone()) {
-        return Some(HttpFailure { hint: hint_for(&failure), description: failure, weight: 2, protected: false });
+    let failures: Vec<&String> = ends.iter().filter_map(|end| end.failure.as_ref()).collect();
+    if let (Some(first), Some(last)) = (failures.first(), failures.last()) {
+        let is_refused = |failure: &str| failure.starts_with(error_text::NOT_LISTENING);
+        let of_failure = |description: String, hint, weight| HttpFailure {
+            description,
+            hint,
+            weight,
+            protected: false,
+            broke_off: true,
+        };
+        // The request was repeated after the first failure.
+        let has_ended = is_refused(last) && !is_refused(first);
+        return Some(if has_ended {
+            of_failure(format!("{first}; after that, {last}"), "the server seems to have ended: see what it prints", 3)
+        } else {
+            of_failure((*last).clone(), hint_for(last), 2)
+        });
     }
     let (end, head) = ends.iter().rev().find_map(|end| Some((*end, head_of(end.number)?)))?;
     Some(describe_response(end.bytes, head))
@@ -115,7 +132,7 @@ fn describe_response(bytes: usize, head: &HttpHead) -> HttpFailure {
         ),
         _ => (plain, DEFAULT_HINT),
     };
-    HttpFailure { description, hint, weight: 1, protected: is_denial(status) }
+    HttpFailure { description, hint, weight: 1, protected: is_denial(status), broke_off: false }
 }
 
 #[cfg(test)]
@@ -146,6 +163,24 @@ mod tests {
             let failure = http_failure(&answered(status, &[header])).expect("something came");
             assert!(failure.description.contains(description) && failure.hint.contains(hint), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn a_server_that_no_longer_listens_is_described_by_what_it_did_before() {
+        let failed = |failures: &[&str]| -> Vec<Arc<Entry>> {
+            let ends = failures.iter().enumerate().map(|(number, failure)| {
+                let failure = Some((*failure).to_owned());
+                Event::HttpEnd(Box::new(HttpEnd { number, failure, ..HttpEnd::default() }))
+            });
+            ends.map(|event| Arc::new(Entry { at: Duration::ZERO, event })).collect()
+        };
+        let refused = format!("{} (Connection refused)", error_text::NOT_LISTENING);
+        let failure = http_failure(&failed(&["it broke off", &refused])).expect("something failed");
+        assert_eq!(failure.description, format!("it broke off; after that, {refused}"));
+        assert!(failure.hint.contains("seems to have ended"), "{}", failure.hint);
+        let failure = http_failure(&failed(&[&refused, &refused])).expect("something failed");
+        assert_eq!(failure.description, refused);
+        assert!(failure.hint.contains("--url URL -- COMMAND"), "{}", failure.hint);
     }
 
     #[test]

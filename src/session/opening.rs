@@ -12,7 +12,7 @@ use super::http_failure::{HttpFailure, http_denial, http_rejection};
 use super::launch::connect;
 use super::reply::ClientResponder;
 use super::response_sign::{response_to, sign_of};
-use crate::client::{Connection, LaunchError, WaitOutcome};
+use crate::client::{Connection, HostState, LaunchError, WaitOutcome};
 use crate::context::{Context, RequestKind};
 use crate::limits::{IDLE_SHARE_OF_STARTUP, MIN_IDLE_TIME, OTHER_ANSWER_WAIT};
 use crate::spec::{Era, Revision, VersionName};
@@ -170,7 +170,25 @@ impl Session {
                 context.package_runner.resolve(&session.connection);
                 Ok(session)
             }
-            Err(reason) => Err(RejectedOpening { reason, connection: Some(session.connection) }),
+            Err(reason) => {
+                let reason = session.with_end_of_process(context, reason).await;
+                Err(RejectedOpening { reason, connection: Some(session.connection) })
+            }
+        }
+    }
+
+    /// The reason why the server was not opened, which is its end if a process that all connections share ended.
+    async fn with_end_of_process(&self, context: &Context, reason: OpeningFailure) -> OpeningFailure {
+        let broke_off = matches!(&reason, OpeningFailure::Http(failure) if failure.broke_off) || reason.is_end();
+        if !broke_off || !context.shares_own_process() {
+            return reason;
+        }
+        match context.host_state().await {
+            HostState::Ended { status, .. } => {
+                self.connection.record(Event::Exited { status });
+                OpeningFailure::Ended
+            }
+            HostState::Listening | HostState::Unreachable => reason,
         }
     }
 

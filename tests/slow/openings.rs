@@ -25,6 +25,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("opening/stdio/a-server-that-opens-in-no-revision", || opens_in_no_revision(&over_stdio())),
         trial("opening/http/a-server-that-opens-in-no-revision", || opens_in_no_revision(&over_http())),
+        trial("opening/stdio/a-server-that-ends-at-every-opening", || ends_at_every_opening(&over_stdio())),
+        trial("opening/http/a-server-that-ends-at-every-opening", || ends_at_every_opening(&over_http())),
     ];
     for (fault, case, revision) in FAULTS {
         trials.push(trial(format!("opening/stdio/{fault}"), move || is_judged(fault, case, revision, &over_stdio())));
@@ -32,6 +34,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     }
     for (fault, case, revision) in ENDINGS {
         trials.push(trial(format!("opening/stdio/{fault}"), move || is_judged(fault, case, revision, &over_stdio())));
+        trials.push(trial(format!("opening/http/{fault}"), move || is_judged(fault, case, revision, &over_http())));
     }
     for (fault, case) in LINE_FAULTS {
         for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -81,6 +84,20 @@ fn is_judged(fault: &str, case: &str, revision: Revision, server: &[String]) -> 
         return Err(format!("only {passes} cases pass in {revision}: {}", output.text));
     }
     Ok(())
+}
+
+/// Judges a server whose process ends at the only opening: fails unless its exit status and what it wrote to standard error
+/// are the reason that it cannot be judged.
+fn ends_at_every_opening(server: &[String]) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut arguments = vec!["--fuzz", "off", "--revision", "2024-11-05"];
+    arguments.extend(server.iter().map(String::as_str));
+    arguments.extend(["--fault", "oldest-initialize-exits"]);
+    let output = program(folder.path(), &arguments)?.with_code(2)?;
+    let output = output.shows("the server exited before it answered the first message (exit status: ")?;
+    // Over HTTP it says where it listens.
+    let writes = server.iter().any(|word| word == "--http");
+    if writes { output.shows("end of stderr")?.shows("listening at ").map(drop) } else { Ok(()) }
 }
 
 /// Judges a server that answers other requests, and never `initialize`: fails unless this is a finding in each revision

@@ -46,14 +46,14 @@ pub(in crate::run) async fn open(target: &Target, capabilities: Value, purpose: 
             .to_owned()
             .into());
     }
-    if context.ready().await.is_err() {
-        target.give_up("the server could not be restarted");
-        return Err("the server could not be restarted".to_owned().into());
-    }
     let declared = capabilities.clone();
     let began = Instant::now();
-    let opening = Session::open(context, target.revision, capabilities, purpose.to_owned(), true);
-    let RejectedOpening { reason, connection } = match opening.await {
+    let mut opened = open_on_running(target, capabilities.clone(), purpose).await?;
+    if context.shares_own_process() && opened.as_ref().is_err_and(|rejected| rejected.reason.is_end()) {
+        // What ended the process may have come from a case of another revision.
+        opened = open_on_running(target, capabilities, purpose).await?;
+    }
+    let RejectedOpening { reason, connection } = match opened {
         Ok(session) => {
             context.slow_server.allow_further_session(began.elapsed());
             return Ok(session);
@@ -96,9 +96,26 @@ pub(in crate::run) async fn open(target: &Target, capabilities: Value, purpose: 
     })
 }
 
+/// Opens a session, on a process that is started if the one that all sessions share has ended.
+async fn open_on_running(
+    target: &Target,
+    capabilities: Value,
+    purpose: &str,
+) -> Result<Result<Session, RejectedOpening>, OpenError> {
+    if target.context.ready().await.is_err() {
+        target.give_up("the server could not be restarted");
+        return Err("the server could not be restarted".to_owned().into());
+    }
+    Ok(Session::open(&target.context, target.revision, capabilities, purpose.to_owned(), true).await)
+}
+
 /// Whether the server answered an opening, and refused it.
 fn is_refusal(reason: &OpeningFailure) -> bool {
-    matches!(reason, OpeningFailure::Error(_) | OpeningFailure::Http(_))
+    match reason {
+        OpeningFailure::Error(_) => true,
+        OpeningFailure::Http(failure) => !failure.broke_off,
+        _ => false,
+    }
 }
 
 /// How an HTTP server refuses one more ordinary session while the main session is open, if it does. This is the control
