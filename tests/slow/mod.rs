@@ -34,6 +34,7 @@ mod runner;
 mod schemas;
 mod sequences;
 mod served;
+mod shared_responses;
 mod tutorial;
 mod validators;
 mod waiting;
@@ -94,7 +95,13 @@ pub(crate) const GROUPS: &[Group] = &[
     },
     Group {
         name: "real",
-        trials: &[real::trials, runner::trials_of_npx, recording::trials_of_clients, tutorial::trials],
+        trials: &[
+            real::trials,
+            shared_responses::trials,
+            runner::trials_of_npx,
+            recording::trials_of_clients,
+            tutorial::trials,
+        ],
     },
     Group { name: "browser", trials: &[browser::trials, formats::trials] },
     Group { name: "schemas", trials: &[schemas::trials, differential::trials] },
