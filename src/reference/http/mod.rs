@@ -289,11 +289,12 @@ impl Server {
             self.sessions().remove(&name);
             return rejection;
         }
-        if has(&self.faults, HttpFault::AuthTasksShared)
+        let is_method = |name: &str| message.get("method").is_some_and(|method| method == name);
+        let shows_others = has(&self.faults, HttpFault::AuthTasksShared)
             && self.user(headers) == User::Second
-            && message.get("method").is_some_and(|method| method == "tasks/get")
-            && let Some(response) = self.task_of_anybody(&body, &message).await
-        {
+            && is_method("tasks/get")
+            || has(&self.faults, HttpFault::TasksListedToAll) && is_method("tasks/list");
+        if shows_others && let Some(response) = self.task_of_anybody(&body, &message).await {
             return response;
         }
         let others = self.sessions().iter().filter(|(id, _)| **id != name).map(|(_, other)| other.clone()).collect();
@@ -301,14 +302,14 @@ impl Server {
         session.post(Post { line: body, message, stateless: false }).await
     }
 
-    /// The first response with a result from the sessions of any user.
+    /// The first response with a task from the sessions of any user.
     async fn task_of_anybody(&self, line: &Bytes, message: &Value) -> Option<HttpResponse> {
         let sessions: Vec<Session> = self.sessions().values().cloned().collect();
         for session in sessions {
             let post = Post { line: line.clone(), message: message.clone(), stateless: false };
             let (parts, body) = session.post(post).await.into_parts();
             let body = body.collect().await.ok()?.to_bytes();
-            if String::from_utf8_lossy(&body).contains("\"result\"") {
+            if String::from_utf8_lossy(&body).contains("\"taskId\"") {
                 return Some(HttpResponse::from_parts(parts, http_body_util::Full::new(body).boxed()));
             }
         }
