@@ -239,9 +239,9 @@ pub(crate) const MAX_SLOW_CALLS_IN_FLIGHT: usize = 32;
 /// From which duration on a first call, and with it its tool, is slow: more calls are sent before it is answered.
 pub(crate) const SLOW_CALL: Duration = Duration::from_secs(1);
 
-/// How long first calls may take, as a fraction of the timeout of a request. Cases that use no tool run meanwhile; a tool
-/// that takes longer would now and then exceed the timeout itself.
-pub(crate) const FIRST_CALL_TIME: (u32, u32) = (4, 5);
+/// How many timeouts of a request first calls may take. Cases that use no tool run meanwhile; the calls of a tool that takes
+/// so long are then waited for twice as long.
+pub(crate) const TIMEOUTS_OF_FIRST_CALL: u32 = 2;
 
 /// How long to wait for the remaining first calls once all others are answered.
 pub(crate) const UNANSWERED_CALL_TIMEOUT: Duration = Duration::from_millis(250);
@@ -401,6 +401,9 @@ pub(crate) const MIN_REPEATED_WAIT: Duration = Duration::from_millis(100);
 
 /// How much longer than its slowest answer a server gets for such a response.
 pub(crate) const SLOWEST_ANSWER_FACTOR: u32 = 2;
+
+/// How many timeouts of a request a response is waited for at most, of a server whose slowest answer took more than half of one.
+pub(crate) const MAX_TIMEOUTS_OF_SLOW_SERVER: u32 = 4;
 
 /// For how many messages sent before a request a server that is slow with each gets its time, before it is the turn of the
 /// request.

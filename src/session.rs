@@ -23,14 +23,14 @@ pub(crate) use self::launch::connect_unrecorded;
 pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
-    ResponseSign, answer_time, find_response, has_foreign_response, is_altered_copy, is_over, malformed_response_to,
-    messages_ahead, messages_sent, response_to, sign_of,
+    ResponseSign, answer_time, answer_time_among_others, find_response, has_foreign_response, is_altered_copy, is_over,
+    malformed_response_to, messages_ahead, messages_sent, response_to, sign_of,
 };
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
 use crate::limits::{
-    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
-    TIMEOUT_AFTER_UNANSWERED,
+    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, SLOWEST_ANSWER_FACTOR,
+    STARTING_IDLE_TIME, TIMEOUT_AFTER_UNANSWERED,
 };
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
@@ -129,9 +129,14 @@ impl Session {
         self.unanswered >= MAX_UNANSWERED
     }
 
-    /// How long a response is waited for where `timeout` is usual: longer while the process starts, shorter once a
-    /// request has gone unanswered.
+    /// How long a response is waited for where `timeout` is usual: longer while the process starts and of a slow server,
+    /// shorter once a request has gone unanswered.
     pub(crate) fn response_timeout(&self, timeout: Duration) -> Duration {
+        let mut timeout = self.answer_times.extended(timeout);
+        if self.fastest.is_none() {
+            // The next answer may take as long as the first one, which has shown nothing but that.
+            timeout = timeout.max(self.connection.first_line().unwrap_or_default() * SLOWEST_ANSWER_FACTOR);
+        }
         if self.unanswered > 0 {
             timeout.min(self.answer_times.at_least(TIMEOUT_AFTER_UNANSWERED))
         } else if self.connection.first_line().is_none() {
@@ -188,6 +193,13 @@ impl Session {
             WaitOutcome::TimedOut | WaitOutcome::Closed => {}
         }
         waited
+    }
+
+    /// Records how long a call took that was answered while others were in flight; `from` is the position before them.
+    pub(crate) fn record_call_among_others(&self, from: usize, id: &Id) {
+        if let Some(duration) = answer_time_among_others(&self.connection.entries_from(from), id) {
+            self.answer_times.record_slow_answer(duration);
+        }
     }
 
     /// What is known about the server's answers in the revision.

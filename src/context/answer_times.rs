@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::limits::{MAX_MESSAGES_AHEAD, MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
+use crate::limits::{MAX_MESSAGES_AHEAD, MAX_TIMEOUTS_OF_SLOW_SERVER, MIN_REPEATED_WAIT, SLOWEST_ANSWER_FACTOR};
 use crate::spec::Revision;
 use crate::transcript::{Entry, Event, Exchange, StepId, Transcript};
 
@@ -142,11 +142,23 @@ impl AnswerTimes {
         usual.max(known.slowest * SLOWEST_ANSWER_FACTOR)
     }
 
+    /// How long a response of this server is waited for where `timeout` is enough for others: one that was slower gets twice
+    /// the time of its slowest answer, up to some timeouts.
+    pub(crate) fn extended(&self, timeout: Duration) -> Duration {
+        self.at_least(timeout).min(timeout * MAX_TIMEOUTS_OF_SLOW_SERVER)
+    }
+
     /// Records that a request was answered, after this time.
     pub(crate) fn record_answer(&self, duration: Duration) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.slowest = known.slowest.max(duration);
         known.fastest = Some(known.fastest.map_or(duration, |fastest| fastest.min(duration)));
+    }
+
+    /// Records that a request was answered that other requests may have made faster or slower, at least after this time.
+    pub(crate) fn record_slow_answer(&self, duration: Duration) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.slowest = known.slowest.max(duration);
     }
 
     /// Records how long a response was waited for, and whether it came.
@@ -209,6 +221,16 @@ mod tests {
         assert_eq!(times.limit(a, full), full);
         times.record(a, true);
         assert_eq!(times.limit(a, Duration::from_secs(60)), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_server_that_is_slower_than_the_timeout_gets_more_time_up_to_some_timeouts() {
+        let (times, second) = (AnswerTimes::default(), Duration::from_secs(1));
+        assert_eq!(times.extended(second * 5), second * 5);
+        for (slowest, extended) in [(1, 5), (2, 5), (3, 6), (5, 10), (30, 20)] {
+            times.record_answer(second * slowest);
+            assert_eq!(times.extended(second * 5), second * extended, "{slowest}");
+        }
     }
 
     #[test]

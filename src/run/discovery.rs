@@ -81,10 +81,11 @@ pub(super) async fn discover(session: &mut Session, plan: &Plan) -> (Inventory, 
 
 async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, RemainingDiscovery) {
     let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
-    let pages = list_tools(session, plan.timeout).await;
+    let pages = list_tools(session, session.response_timeout(plan.timeout)).await;
+    let timeout = session.response_timeout(plan.timeout);
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
-        let primitives = primitives::discover(session, plan.timeout).await;
+        let primitives = primitives::discover(session, timeout).await;
         return (Inventory { primitives, ..Inventory::default() }, RemainingDiscovery::default());
     }
     let mut inventory = Inventory::from_pages(&pages, plan.calls);
@@ -98,15 +99,15 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Rem
         }
         return (inventory, RemainingDiscovery::default());
     }
-    inventory.primitives = primitives::discover(session, plan.timeout).await;
-    let subscription = ChangeSubscription::open(session, &inventory.primitives, plan.timeout).await;
+    inventory.primitives = primitives::discover(session, timeout).await;
+    let subscription = ChangeSubscription::open(session, &inventory.primitives, timeout).await;
     let began = session.connection.len();
     let unanswered_calls = call_tools(session, plan, &mut inventory, began).await;
     working_arguments::find_working_arguments(session, plan, &mut inventory).await;
     client_requests::attribute(session, &mut inventory, began, plan.timeout).await;
     let mut remaining = RemainingDiscovery { unanswered_calls, repetition: Some(Repetition { subscription }) };
     if !session.is_slow() {
-        remaining.send_requests(session, plan.timeout).await;
+        remaining.send_requests(session, timeout).await;
     }
     (inventory, remaining)
 }

@@ -121,6 +121,30 @@ pub(super) fn answer_time(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
     Some(answered.at.saturating_sub(sent.at))
 }
 
+/// How long a request was answered after it was sent, or after the last response to a request that was sent before it, if
+/// that came later: a server may serve one at a time.
+pub(super) fn answer_time_among_others(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
+    let whole = answer_time(entries, id)?;
+    let has_id = |message: &Value, id: &Id| message.get("id").is_some_and(|own| same_id(own, id));
+    let sent = |id: &Id| {
+        let is_it = |entry: &Arc<Entry>| entry.sent().is_some_and(|value| messages(value).any(|one| has_id(one, id)));
+        entries.iter().position(is_it)
+    };
+    let (own, mut before) = (sent(id)?, None);
+    for entry in &entries[own..] {
+        for message in entry.received().into_iter().flat_map(messages) {
+            let MessageKind::Response { id: Some(answered) } = MessageKind::of(message) else { continue };
+            if same_id(answered, id) {
+                return Some(before.map_or(whole, |before| whole.min(entry.at.saturating_sub(before))));
+            }
+            if sent(answered).is_some_and(|other| other < own) {
+                before = Some(entry.at);
+            }
+        }
+    }
+    Some(whole)
+}
+
 /// How many of the messages sent before a request follow the last one of them that is answered: a server that serves one
 /// at a time serves them first. `known` are all entries of the connection.
 pub(super) fn messages_ahead(earlier: &[Arc<Entry>], known: &[Arc<Entry>]) -> usize {
@@ -227,6 +251,30 @@ mod tests {
         let entries = [at(10, sent(1)), at(20, sent(2)), at(2_010, received)];
         assert_eq!(answer_time(&entries, &json!(1)), Some(Duration::from_secs(2)));
         assert_eq!(answer_time(&entries, &json!(2)), None);
+    }
+
+    #[test]
+    fn a_request_behind_others_takes_the_time_after_them() {
+        let at = |seconds: u64, event: Event| Arc::new(Entry { at: Duration::from_secs(seconds), event });
+        let sent =
+            |id: i64| Event::Sent { frame: Frame::from_value(&json!({ "id": id, "method": "ping" })), step_id: None };
+        let received = |id: i64| Event::Received(Frame::from_value(&json!({ "id": id, "result": {} })));
+        let seconds = |entries: &[Arc<Entry>], id: i64| {
+            answer_time_among_others(entries, &json!(id)).map(|duration| duration.as_secs())
+        };
+        // One at a time.
+        let in_turn = [
+            at(0, sent(1)),
+            at(0, sent(2)),
+            at(0, sent(3)),
+            at(2, received(1)),
+            at(4, received(2)),
+            at(6, received(3)),
+        ];
+        assert_eq!([1, 2, 3].map(|id| seconds(&in_turn, id)), [Some(2); 3]);
+        // What is sent later, and answered sooner, does not make it any faster.
+        let overtaken = [at(0, sent(1)), at(5, sent(2)), at(6, received(2)), at(7, received(1))];
+        assert_eq!([1, 2, 3].map(|id| seconds(&overtaken, id)), [Some(7), Some(1), None]);
     }
 
     #[test]

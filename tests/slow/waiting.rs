@@ -34,13 +34,17 @@ pub(crate) fn trials() -> Vec<Trial> {
             slow_answers_lose_no_case(Fault::SlowInTurn, Duration::from_secs(5), limits::SLOW_SERVER)
         }),
         trial("waiting/slow-calls-lose-no-case", || {
-            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(10), limits::SLOW_SERVER)
+            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(5), limits::SLOW_SERVER)
         }),
+        trial("waiting/a-tool-slower-than-the-timeout-loses-no-case", || {
+            slow_answers_lose_no_case(Fault::SlowTool, Duration::from_millis(700), limits::SLOW_SERVER)
+        }),
+        trial("waiting/a-tool-much-slower-than-the-timeout-is-no-finding", a_very_slow_tool_is_no_finding),
         trial("waiting/slow-answers-overlap-over-http", || {
             slow_answers_overlap_over_http(Fault::SlowAnswers, Duration::from_secs(5))
         }),
         trial("waiting/slow-calls-overlap-over-http", || {
-            slow_answers_overlap_over_http(Fault::SlowCalls, Duration::from_secs(10))
+            slow_answers_overlap_over_http(Fault::SlowCalls, Duration::from_secs(5))
         }),
         trial("waiting/a-process-that-starts-slowly-is-not-silent", a_process_that_starts_slowly_is_not_silent),
         trial("waiting/an-idle-process-is-silent", an_idle_process_is_silent),
@@ -71,6 +75,18 @@ fn cases_with(found: &RunResults, verdicts: &[Verdict]) -> Vec<String> {
 
 fn a_slow_tool_is_used_like_any_other() -> Result<(), String> {
     slow_answers_lose_no_case(Fault::SlowTool, TIMEOUT, limits::SLOW_SERVER)
+}
+
+/// A tool whose first call takes longer than two timeouts is left out, and waited for as long as six of them.
+fn a_very_slow_tool_is_no_finding() -> Result<(), String> {
+    let (found, _) = judge_with(FaultSet::from(Fault::SlowTool), Duration::from_millis(400))?;
+    let answered = found.result("tools/call/answered", REVISION).map(|result| result.verdict);
+    // The tool answers although its call was cancelled, which is a warning.
+    let findings = cases_with(&found, &[Verdict::Fail, Verdict::Error]);
+    if answered == Some(Verdict::Pass) && findings.is_empty() {
+        return Ok(());
+    }
+    Err(format!("tools/call/answered: {answered:?}\n{}", findings.join("\n")))
 }
 
 /// A case whose first request is sent to a process of its own while that starts, and its revision.

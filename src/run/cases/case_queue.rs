@@ -240,6 +240,9 @@ impl SessionQueue {
             Some(session) => wait_for_unanswered(session, calls, &inventory, timeout).await,
             None => Inventory::clone(&inventory),
         };
+        if inventory.has_slow_tools() {
+            self.target.context.slow_server.mark(inventory.startup);
+        }
         self.target.set_inventory(Arc::new(Inventory { awaits_first_calls: false, ..inventory }));
     }
 

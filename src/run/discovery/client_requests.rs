@@ -45,8 +45,8 @@ pub(super) async fn attribute(session: &mut Session, inventory: &mut Inventory, 
             return;
         }
         let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
-        let from = session.connection.len();
-        session.request("tools/call", json!({ "name": name, "arguments": arguments }), timeout).await;
+        let (from, limit) = (session.connection.len(), session.response_timeout(timeout));
+        session.request("tools/call", json!({ "name": name, "arguments": arguments }), limit).await;
         tool.client_requests = session.transcript_from(from).requests_to_client();
     }
 }

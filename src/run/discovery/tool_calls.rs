@@ -5,11 +5,12 @@ use tokio::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::client_requests;
 use crate::client::WaitOutcome;
 use crate::inventory::{FirstCallOutcome, Inventory};
 use crate::limits::{
-    FIRST_CALL_TIME, MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT,
-    SLOW_CALL, UNANSWERED_CALL_TIMEOUT,
+    MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT, SLOW_CALL,
+    TIMEOUTS_OF_FIRST_CALL, UNANSWERED_CALL_TIMEOUT,
 };
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
@@ -36,7 +37,8 @@ pub(in crate::run) async fn wait_for_unanswered(
     timeout: Duration,
 ) -> Inventory {
     let mut inventory = inventory.clone();
-    let limit = timeout * FIRST_CALL_TIME.0 / FIRST_CALL_TIME.1;
+    let limit = timeout * TIMEOUTS_OF_FIRST_CALL;
+    let (began, mut any_answered) = (unanswered_calls.iter().map(|call| call.from).min(), false);
     for call in unanswered_calls {
         let left = limit.saturating_sub(call.since.elapsed());
         match session.wait_for_first_response(call.from, std::slice::from_ref(&call.id), left).await {
@@ -47,10 +49,16 @@ pub(in crate::run) async fn wait_for_unanswered(
                     continue;
                 }
                 tool.first_call = Some((outcome_of(&tool.definition, &response), call.since.elapsed()));
+                session.record_call_among_others(call.from, &call.id);
+                any_answered = true;
             }
             WaitOutcome::Ready(_) | WaitOutcome::Closed => {}
             WaitOutcome::TimedOut => session.cancel(&call.id, "the call exceeded the discovery timeout").await,
         }
+    }
+    if let Some(began) = began.filter(|_| any_answered) {
+        // What the server asked of the client may belong to these calls.
+        client_requests::attribute(session, &mut inventory, began, timeout).await;
     }
     inventory
 }
@@ -97,7 +105,8 @@ pub(super) async fn call_tools(
         let limit = UNANSWERED_CALL_TIMEOUT.min(plan.timeout);
         if matches!(session.request("tools/list", json!({}), limit).await, WaitOutcome::TimedOut) {
             session.unanswered = 0;
-            wait_for_pending(session, inventory, &mut pending, began, plan.timeout).await;
+            let limit = session.response_timeout(plan.timeout);
+            wait_for_pending(session, inventory, &mut pending, began, limit).await;
         }
         for call in pending {
             inventory.tools[call.tool].first_call = Some((FirstCallOutcome::Unanswered, call.since.elapsed()));
@@ -166,10 +175,11 @@ async fn call_each_tool(session: &mut Session, plan: &Plan, inventory: &mut Inve
         }
         // Allow the full time until the first response, and while more calls are waiting.
         let is_last = answered_one && waiting.is_empty();
-        let limit = if is_last { UNANSWERED_CALL_TIMEOUT.max(usual_duration(inventory)) } else { plan.timeout };
-        if !take_response(session, inventory, &mut pending, began, limit.min(plan.timeout)).await {
+        let timeout = session.response_timeout(plan.timeout);
+        let limit = if is_last { UNANSWERED_CALL_TIMEOUT.max(usual_duration(inventory)).min(timeout) } else { timeout };
+        if !take_response(session, inventory, &mut pending, began, limit).await {
             if !answered_one && !session.connection.is_closed() {
-                session.connection.record(Event::TimedOut { waited: limit.min(plan.timeout) });
+                session.connection.record(Event::TimedOut { waited: limit });
                 session.unanswered += 1;
             }
             return pending;
@@ -206,6 +216,7 @@ async fn take_response(
         how => how,
     };
     tool.first_call = Some((how, call.since.elapsed()));
+    session.record_call_among_others(began, call.id());
     true
 }
 
