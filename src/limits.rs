@@ -239,9 +239,12 @@ pub(crate) const MAX_SLOW_CALLS_IN_FLIGHT: usize = 32;
 /// From which duration on a first call, and with it its tool, is slow: more calls are sent before it is answered.
 pub(crate) const SLOW_CALL: Duration = Duration::from_secs(1);
 
-/// How many timeouts of a request first calls may take. Cases that use no tool run meanwhile; the calls of a tool that takes
-/// so long are then waited for twice as long.
-pub(crate) const TIMEOUTS_OF_FIRST_CALL: u32 = 2;
+/// How long first calls may take, as a fraction of the timeout of a request. Cases that use no tool run meanwhile, and the
+/// others wait.
+pub(crate) const FIRST_CALL_TIME: (u32, u32) = (4, 5);
+
+/// How many timeouts of a request they may take if no tool was served so soon, so that there is none to use instead.
+pub(crate) const TIMEOUTS_OF_ONLY_TOOLS: u32 = 2;
 
 /// How long to wait for the remaining first calls once all others are answered.
 pub(crate) const UNANSWERED_CALL_TIMEOUT: Duration = Duration::from_millis(250);

@@ -94,8 +94,12 @@ fn http_end(end: &HttpEnd) -> String {
         (None, true) => format!("the response ended after {} bytes", end.bytes),
         (None, false) => format!("the client closed the response after {} bytes", end.bytes),
     };
-    if !end.events.is_empty() {
-        let _infallible = write!(text, ", {} events", end.events.len());
+    match end.events.len() {
+        0 => {}
+        1 => text.push_str(", 1 event"),
+        count => {
+            let _infallible = write!(text, ", {count} events");
+        }
     }
     match end.set_aside {
         Some(SetAside::SessionEnded) => {
@@ -158,10 +162,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::transcript::SseEventSummary;
     use crate::wire::Frame;
 
     fn received(line: &str) -> Evidence {
         evidence(&Entry { at: Duration::ZERO, event: Event::Received(Frame::parse(line.as_bytes())) })
+    }
+
+    #[test]
+    fn the_end_of_a_response_counts_its_events() {
+        let ended = |count: usize| {
+            let events = vec![SseEventSummary::default(); count];
+            http_end(&HttpEnd { events, complete: true, ..HttpEnd::default() })
+        };
+        assert_eq!(ended(0), "the response ended after 0 bytes");
+        assert_eq!(ended(1), "the response ended after 0 bytes, 1 event");
+        assert_eq!(ended(2), "the response ended after 0 bytes, 2 events");
     }
 
     #[test]

@@ -101,7 +101,10 @@ pub(super) fn describe(step_exchange: &StepExchange<'_>) -> String {
                 let text = http.value.pointer("/body/text").and_then(Value::as_str).unwrap_or_default();
                 let kind =
                     http.value.pointer("/headers/content-type").and_then(Value::as_str).unwrap_or("no content type");
-                format!("HTTP status {status} ({kind}): {}", shortened(text.trim(), 160))
+                match text.trim() {
+                    "" => format!("HTTP status {status} ({kind}) without a message"),
+                    text => format!("HTTP status {status} ({kind}): {}", shortened(text, 160)),
+                }
             }
             (Some(status), _) => format!("HTTP status {status} with {outcome}"),
             (None, _) => {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::client_requests;
 use crate::client::WaitOutcome;
-use crate::inventory::{FirstCallOutcome, Inventory};
+use crate::inventory::{FirstCallOutcome, Inventory, Tool};
 use crate::limits::{
-    MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT, SLOW_CALL,
-    TIMEOUTS_OF_FIRST_CALL, UNANSWERED_CALL_TIMEOUT,
+    FIRST_CALL_TIME, MAX_CALLS_IN_FLIGHT, MAX_DISCOVERY_INPUT_ROUNDS, MAX_FIRST_CALLS, MAX_SLOW_CALLS_IN_FLIGHT,
+    SLOW_CALL, TIMEOUTS_OF_ONLY_TOOLS, UNANSWERED_CALL_TIMEOUT,
 };
 use crate::plan::Plan;
 use crate::run::input_retry::{self, AnsweredRequest};
@@ -37,7 +37,11 @@ pub(in crate::run) async fn wait_for_unanswered(
     timeout: Duration,
 ) -> Inventory {
     let mut inventory = inventory.clone();
-    let limit = timeout * TIMEOUTS_OF_FIRST_CALL;
+    let limit = if inventory.tools.iter().any(Tool::is_served) {
+        timeout * FIRST_CALL_TIME.0 / FIRST_CALL_TIME.1
+    } else {
+        timeout * TIMEOUTS_OF_ONLY_TOOLS
+    };
     let (began, mut any_answered) = (unanswered_calls.iter().map(|call| call.from).min(), false);
     for call in unanswered_calls {
         let left = limit.saturating_sub(call.since.elapsed());
