@@ -29,8 +29,8 @@ use self::response_sign::{
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
 use crate::limits::{
-    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, SLOWEST_ANSWER_FACTOR,
-    STARTING_IDLE_TIME, TIMEOUT_AFTER_UNANSWERED,
+    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
+    TIMEOUT_AFTER_UNANSWERED,
 };
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
@@ -132,11 +132,9 @@ impl Session {
     /// How long a response is waited for where `timeout` is usual: longer while the process starts and of a slow server,
     /// shorter once a request has gone unanswered.
     pub(crate) fn response_timeout(&self, timeout: Duration) -> Duration {
-        let mut timeout = self.answer_times.extended(timeout);
-        if self.fastest.is_none() {
-            // The next answer may take as long as the first one, which has shown nothing but that.
-            timeout = timeout.max(self.connection.first_line().unwrap_or_default() * SLOWEST_ANSWER_FACTOR);
-        }
+        // As long as nothing else is known, the next answer may take as long as the first.
+        let first_answer = self.connection.first_line().filter(|_| self.fastest.is_none()).unwrap_or_default();
+        let timeout = self.answer_times.extended(timeout, first_answer);
         if self.unanswered > 0 {
             timeout.min(self.answer_times.at_least(TIMEOUT_AFTER_UNANSWERED))
         } else if self.connection.first_line().is_none() {

@@ -142,10 +142,11 @@ impl AnswerTimes {
         usual.max(known.slowest * SLOWEST_ANSWER_FACTOR)
     }
 
-    /// How long a response of this server is waited for where `timeout` is enough for others: one that was slower gets twice
-    /// the time of its slowest answer, up to some timeouts.
-    pub(crate) fn extended(&self, timeout: Duration) -> Duration {
-        self.at_least(timeout).min(timeout * MAX_TIMEOUTS_OF_SLOW_SERVER)
+    /// How long a response of this server is waited for where `timeout` is enough for others: twice the time of its slowest
+    /// answer, or of one that took as long as `opening`, but at most some timeouts.
+    pub(crate) fn extended(&self, timeout: Duration, opening: Duration) -> Duration {
+        let limit = self.at_least(timeout).max(opening * SLOWEST_ANSWER_FACTOR);
+        limit.min(timeout * MAX_TIMEOUTS_OF_SLOW_SERVER)
     }
 
     /// Records that a request was answered, after this time.
@@ -226,10 +227,13 @@ mod tests {
     #[test]
     fn a_server_that_is_slower_than_the_timeout_gets_more_time_up_to_some_timeouts() {
         let (times, second) = (AnswerTimes::default(), Duration::from_secs(1));
-        assert_eq!(times.extended(second * 5), second * 5);
+        let none = Duration::ZERO;
+        assert_eq!(times.extended(second * 5, none), second * 5);
+        assert_eq!(times.extended(second * 5, second * 4), second * 8);
+        assert_eq!(times.extended(second * 5, second * 25), second * 20, "a process may start slowly");
         for (slowest, extended) in [(1, 5), (2, 5), (3, 6), (5, 10), (30, 20)] {
             times.record_answer(second * slowest);
-            assert_eq!(times.extended(second * 5), second * extended, "{slowest}");
+            assert_eq!(times.extended(second * 5, none), second * extended, "{slowest}");
         }
     }
 

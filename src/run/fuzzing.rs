@@ -161,7 +161,7 @@ fn settings<'p>(
         revision,
         transport,
         seed: context.plan.seed,
-        timeout: context.answer_times.of(revision).extended(context.plan.timeout),
+        timeout: context.answer_times.of(revision).extended(context.plan.timeout, Duration::ZERO),
         jobs: plan.jobs.unwrap_or_else(processors).min(jobs),
         is_single_process: transport == Transport::Http || jobs == 1,
         startup: inventory.startup,

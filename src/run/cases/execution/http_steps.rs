@@ -131,7 +131,7 @@ fn direct_request(
         Some(message) => Some(filled_message(message, session, bindings, meta.as_ref())?),
     };
     let reads = send.method == "GET" || send.keep_open;
-    let timeout = session.answer_times().extended(timeout);
+    let timeout = session.answer_times().extended(timeout, Duration::ZERO);
     let limit = match send.timeout_ms {
         // A response that takes longer on this server is waited for; a stream that stays open is not read any longer.
         Some(limit) if send.method == "POST" && !send.keep_open => {
