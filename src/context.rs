@@ -8,6 +8,7 @@ mod answer_times;
 mod command;
 mod event_output;
 mod executions;
+mod free_memory;
 mod http_host;
 mod package_runner;
 mod permits;
@@ -121,6 +122,11 @@ impl Context {
     /// Requests a permit for one more busy process.
     pub(crate) fn request_permit(&self) -> PermitRequest {
         self.permits.request(self.priority)
+    }
+
+    /// Whether cases may run on more sessions than one at a time: the server is slow to answer, so that they mostly wait.
+    pub(crate) fn allows_more_sessions(&self) -> bool {
+        self.slow_server.is_marked() && self.plan.jobs > 1
     }
 
     /// Releases the permit of a process that only waits from now on. With a single job, processes must not overlap,

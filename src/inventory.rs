@@ -54,6 +54,8 @@ pub(crate) struct Tool {
     pub(crate) depends_on_results: bool,
     /// The requests that the server sent to the client during the call, each with method and params.
     pub(crate) client_requests: Vec<Value>,
+    /// Whether the server may send such requests: it sent some while this call and others were in flight.
+    pub(crate) may_ask_client: bool,
 }
 
 impl Tool {
@@ -82,6 +84,7 @@ impl Tool {
             first_call: None,
             depends_on_results: false,
             client_requests: Vec::new(),
+            may_ask_client: false,
         })
     }
 
@@ -89,6 +92,7 @@ impl Tool {
     pub(crate) fn use_working_arguments(&mut self, arguments: Value, client_requests: Vec<Value>, duration: Duration) {
         if !self.is_served() {
             self.client_requests = client_requests;
+            self.may_ask_client = false;
             self.exclusion = None;
             self.arguments = Some(arguments);
             self.first_call = Some((FirstCallOutcome::Served, duration));
@@ -115,6 +119,11 @@ impl Tool {
     /// Whether it may be called, and the first call was not answered in time.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.exclusion.is_none() && self.first_call.is_some_and(|(how, _)| how == FirstCallOutcome::Unanswered)
+    }
+
+    /// Whether the server makes requests of the client during a call, or may do so.
+    pub(crate) fn asks_client(&self) -> bool {
+        self.may_ask_client || !self.client_requests.is_empty()
     }
 
     /// Whether the first call took long.
@@ -169,6 +178,9 @@ pub(crate) struct Inventory {
     pub(crate) next_cursor: Option<String>,
     /// Whether first calls are still in flight, so that the inventory will be replaced by one with their outcomes.
     pub(crate) awaits_first_calls: bool,
+    /// Whether it is not known yet during the calls of which tools the server makes requests of the client, so that the
+    /// inventory will be replaced by one that has them.
+    pub(crate) awaits_client_requests: bool,
     /// Why no further requests can be sent, if so.
     pub(crate) stop_reason: Option<String>,
 }
@@ -192,6 +204,17 @@ impl Inventory {
             listed.insert("tools/list", self.tools.iter().map(|tool| tool.name.clone()).collect());
         }
         listed
+    }
+
+    /// Sets during the calls of which tools the server makes requests of the client, now that it is known.
+    pub(crate) fn set_client_requests(&mut self, mut by_tool: BTreeMap<String, Vec<Value>>) {
+        for tool in &mut self.tools {
+            tool.may_ask_client = false;
+            if let Some(requests) = by_tool.remove(&tool.name) {
+                tool.client_requests = requests;
+            }
+        }
+        self.awaits_client_requests = false;
     }
 
     /// The tools of the pages of a list.

@@ -341,14 +341,15 @@ pub(crate) const QUIET_TIME: Duration = Duration::from_millis(300);
 
 // Cases: sessions, steps, and servers that are slow, silent or gone.
 
-/// How many processes a server has at once that is slow to answer.
-pub(crate) const PROCESSES_OF_SLOW_SERVER: usize = 32;
+/// How many processes a server has at once, at first, that is slow to answer.
+pub(crate) const FIRST_PROCESSES_OF_SLOW_SERVER: usize = 32;
 
 /// How many sessions an HTTP server has at once, at first, that is slow to answer: all of them share one process, which may
 /// be slow because it is busy.
 pub(crate) const FIRST_SESSIONS_OF_SLOW_SERVER: usize = 16;
 
-/// How many sessions it has at most: more are allowed while it opens them as fast as the first one.
+/// How many processes or sessions it has at most: more are allowed while it opens them as fast as the first one, and of
+/// processes while half of the machine's memory is free.
 pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 96;
 
 /// How many times longer than the first opening another one may take if the open sessions do not slow it down.

@@ -210,11 +210,6 @@ impl Session {
         self.fastest.is_some_and(|fastest| fastest >= SLOW_ANSWER)
     }
 
-    /// How long the opening took if it shows that an HTTP server is slow: that of a process includes its start.
-    pub(crate) fn slow_opening(&self) -> Option<Duration> {
-        self.connection.first_line().filter(|duration| self.connection.is_http() && *duration >= SLOW_ANSWER)
-    }
-
     /// An id that this session has not used.
     pub(crate) fn new_id(&mut self) -> i64 {
         self.next_id += 1;

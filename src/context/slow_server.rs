@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::free_memory;
 use super::permits::ProcessPermits;
 use crate::limits::{
-    EQUALLY_FAST_FACTOR, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, PROCESSES_OF_SLOW_SERVER,
+    EQUALLY_FAST_FACTOR, FIRST_PROCESSES_OF_SLOW_SERVER, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER,
 };
 use crate::spec::Transport;
 
@@ -18,9 +19,9 @@ pub(crate) struct SlowServer {
     /// The number of processes at once of any other server; `None` if the user set it, so that it applies to this one too.
     usual_processes: Option<usize>,
     is_slow: AtomicBool,
-    /// How long a slow HTTP server took to open its first session.
+    /// How long it took to open its first session.
     first_opening: OnceLock<Duration>,
-    /// How many further sessions an HTTP server that is slow to answer may get.
+    /// How many further sessions it may get; over standard input and output, each has a process of its own.
     further_sessions: AtomicUsize,
 }
 
@@ -41,20 +42,22 @@ impl SlowServer {
     pub(crate) fn mark(&self, opening: Duration) {
         let was_slow = self.is_slow.swap(true, Ordering::Relaxed);
         let Some(usual) = self.usual_processes.filter(|_| !was_slow) else { return };
-        let mut count = PROCESSES_OF_SLOW_SERVER;
-        if self.transport == Transport::Http {
-            count = FIRST_SESSIONS_OF_SLOW_SERVER;
-            self.first_opening.get_or_init(|| opening);
-            self.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
-        }
+        let is_http = self.transport == Transport::Http;
+        let count = if is_http { FIRST_SESSIONS_OF_SLOW_SERVER } else { FIRST_PROCESSES_OF_SLOW_SERVER };
+        self.first_opening.get_or_init(|| opening);
+        self.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
         self.permits.add(count.saturating_sub(usual));
     }
 
-    /// Allows one more session of an HTTP server that is slow to answer, up to a maximum, if it opened one as fast as the
-    /// first.
+    /// Allows one more session, up to a maximum, if one was opened as fast as the first, and if there is memory for it.
     pub(crate) fn allow_further_session(&self, opening: Duration) {
+        let has_memory = || self.transport == Transport::Http || free_memory::is_half_free() == Some(true);
+        self.allow_further_session_if(opening, has_memory);
+    }
+
+    fn allow_further_session_if(&self, opening: Duration, has_memory: impl FnOnce() -> bool) {
         let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST_FACTOR);
-        if !self.first_opening.get().is_some_and(is_fast) {
+        if !self.first_opening.get().is_some_and(is_fast) || !has_memory() {
             return;
         }
         let one_less = |left: usize| left.checked_sub(1);
@@ -88,9 +91,21 @@ mod tests {
         server.mark(OPENING);
         server.mark(OPENING);
         assert!(server.is_marked());
-        assert_eq!(permits.free(), PROCESSES_OF_SLOW_SERVER);
-        server.allow_further_session(OPENING);
-        assert_eq!(permits.free(), PROCESSES_OF_SLOW_SERVER, "each session has a process of its own");
+        assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER);
+    }
+
+    #[test]
+    fn it_gets_further_processes_while_there_is_memory() {
+        let (server, permits) = server(Transport::Stdio, Some(4));
+        server.mark(OPENING);
+        server.allow_further_session_if(OPENING, || false);
+        assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER);
+        server.allow_further_session_if(OPENING * 2, || true);
+        assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER, "the machine is busy");
+        for _ in 0..=MAX_SESSIONS_OF_SLOW_SERVER {
+            server.allow_further_session_if(OPENING, || true);
+        }
+        assert_eq!(permits.free(), MAX_SESSIONS_OF_SLOW_SERVER);
     }
 
     #[test]

@@ -20,11 +20,11 @@ use std::time::Duration;
 
 use serde_json::json;
 
+pub(super) use self::client_requests::{Attribution, RequestsByTool};
 pub(super) use self::hint_requests::send_hint_request;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
-use self::tool_calls::call_tools;
-pub(super) use self::tool_calls::{UnansweredCall, wait_for_unanswered};
+use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
 use super::pagination::list_tools;
 use crate::client::WaitOutcome;
 use crate::inventory::Inventory;
@@ -38,7 +38,9 @@ use crate::transcript::Event;
 #[derive(Debug, Default)]
 pub(super) struct RemainingDiscovery {
     /// The calls that are still in flight.
-    pub(super) unanswered_calls: Vec<UnansweredCall>,
+    unanswered_calls: Vec<UnansweredCall>,
+    /// The calls that show which tools ask the client; several cases need not wait for them.
+    attribution: Option<Attribution>,
     /// The requests that are still to send.
     repetition: Option<Repetition>,
 }
@@ -50,6 +52,32 @@ struct Repetition {
 }
 
 impl RemainingDiscovery {
+    /// Whether calls are still in flight.
+    pub(super) fn has_calls_in_flight(&self) -> bool {
+        !self.unanswered_calls.is_empty()
+    }
+
+    /// Waits for the calls that are still in flight; returns the inventory with their outcomes.
+    pub(super) async fn finish_calls(
+        &mut self,
+        session: &mut Session,
+        inventory: &Inventory,
+        timeout: Duration,
+    ) -> Inventory {
+        let mut inventory = Inventory { awaits_first_calls: false, ..inventory.clone() };
+        let calls = std::mem::take(&mut self.unanswered_calls);
+        if let Some(attribution) = wait_for_unanswered(session, calls, &mut inventory, timeout).await {
+            inventory.awaits_client_requests = true;
+            self.attribution = Some(attribution);
+        }
+        inventory
+    }
+
+    /// The calls that are left to make to see which tools ask the client.
+    pub(super) fn take_attribution(&mut self) -> Option<Attribution> {
+        self.attribution.take()
+    }
+
     /// Sends the remaining requests.
     pub(super) async fn send_requests(&mut self, session: &mut Session, timeout: Duration) {
         if let Some(repetition) = self.repetition.take() {
@@ -62,7 +90,7 @@ impl Repetition {
     async fn send_requests(self, session: &mut Session, timeout: Duration) {
         if session.parameters.declares("tools.listChanged") && !session.connection.is_closed() {
             // If the calls changed the list, the server should have announced it.
-            list_tools(session, timeout).await;
+            list_tools(session, timeout, |_| ()).await;
         }
         if let Some(subscription) = self.subscription {
             subscription.close(session, timeout).await;
@@ -72,16 +100,24 @@ impl Repetition {
 }
 
 /// Lists the tools, calls each callable tool once, and sends the hint requests; also returns what is left to do, so that
-/// cases need not wait for it.
-pub(super) async fn discover(session: &mut Session, plan: &Plan) -> (Inventory, RemainingDiscovery) {
-    let (mut inventory, remaining) = discover_plainly(session, plan).await;
+/// cases need not wait for it. `after_first_request` is called once its first request was waited for.
+pub(super) async fn discover(
+    session: &mut Session,
+    plan: &Plan,
+    after_first_request: impl FnOnce(&Session) + Send,
+) -> (Inventory, RemainingDiscovery) {
+    let (mut inventory, remaining) = discover_plainly(session, plan, after_first_request).await;
     hint_requests::send_all(session, plan, &mut inventory).await;
     (inventory, remaining)
 }
 
-async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, RemainingDiscovery) {
+async fn discover_plainly(
+    session: &mut Session,
+    plan: &Plan,
+    after_first_request: impl FnOnce(&Session) + Send,
+) -> (Inventory, RemainingDiscovery) {
     let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
-    let pages = list_tools(session, session.response_timeout(plan.timeout)).await;
+    let pages = list_tools(session, session.response_timeout(plan.timeout), after_first_request).await;
     let timeout = session.response_timeout(plan.timeout);
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
@@ -104,9 +140,15 @@ async fn discover_plainly(session: &mut Session, plan: &Plan) -> (Inventory, Rem
     let began = session.connection.len();
     let unanswered_calls = call_tools(session, plan, &mut inventory, began).await;
     working_arguments::find_working_arguments(session, plan, &mut inventory).await;
-    client_requests::attribute(session, &mut inventory, began, plan.timeout).await;
-    let mut remaining = RemainingDiscovery { unanswered_calls, repetition: Some(Repetition { subscription }) };
-    if !session.is_slow() {
+    let attribution = Attribution::prepare(session, &mut inventory, began).await;
+    let mut remaining =
+        RemainingDiscovery { unanswered_calls, attribution: None, repetition: Some(Repetition { subscription }) };
+    if session.is_slow() {
+        inventory.awaits_client_requests = !attribution.is_empty();
+        remaining.attribution = inventory.awaits_client_requests.then_some(attribution);
+    } else {
+        let requests = attribution.make_calls(session, &inventory, plan.timeout).await;
+        inventory.set_client_requests(requests);
         remaining.send_requests(session, timeout).await;
     }
     (inventory, remaining)

@@ -18,35 +18,58 @@ pub(super) struct Pages {
     pub(super) cursors: Vec<Value>,
 }
 
+impl Pages {
+    /// Reads the next page, and waits for it as long as `limit`; returns whether another one follows. None does if the
+    /// pages repeat or exceed the maximum.
+    async fn read_next(
+        &mut self,
+        session: &mut Session,
+        method: &str,
+        step_id: Option<StepId>,
+        limit: impl Fn(&Session) -> Duration,
+    ) -> bool {
+        let params = self.cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let message = session.complete(&json!({ "method": method, "params": params }), true, None);
+        let from = session.connection.len();
+        session.send(&message, step_id).await;
+        let limit = limit(session);
+        let waited = session.wait_for_response(from, &message["id"], limit).await;
+        let WaitOutcome::Ready(response) = waited else { return false };
+        let Some(result) = response.get("result") else { return false };
+        self.results.push(result.clone());
+        match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
+            Some(cursor) if !self.cursors.contains(cursor) => self.cursors.push(cursor.clone()),
+            Some(_) | None => return false,
+        }
+        self.results.len() < MAX_PAGES
+    }
+}
+
 /// Reads the pages of a list until they end, repeat or exceed the maximum. `limit` is how long each response is waited
 /// for.
 pub(super) async fn read_pages(
     session: &mut Session,
     method: &str,
     step_id: Option<StepId>,
-    limit: impl Fn(&Session) -> Duration,
+    limit: impl Fn(&Session) -> Duration + Copy,
 ) -> Pages {
     let mut pages = Pages::default();
-    let mut params = json!({});
-    while pages.results.len() < MAX_PAGES {
-        let message = session.complete(&json!({ "method": method, "params": params }), true, None);
-        let from = session.connection.len();
-        session.send(&message, step_id).await;
-        let limit = limit(session);
-        let WaitOutcome::Ready(response) = session.wait_for_response(from, &message["id"], limit).await else { break };
-        let Some(result) = response.get("result") else { break };
-        pages.results.push(result.clone());
-        let Some(cursor) = result.get("nextCursor").filter(|cursor| cursor.is_string()) else { break };
-        if pages.cursors.contains(cursor) {
-            break;
-        }
-        pages.cursors.push(cursor.clone());
-        params = json!({ "cursor": cursor });
-    }
+    while pages.read_next(session, method, step_id, limit).await {}
     pages
 }
 
-/// The results of `tools/list`.
-pub(super) async fn list_tools(session: &mut Session, timeout: Duration) -> Vec<Value> {
-    read_pages(session, "tools/list", None, |_| timeout).await.results
+/// The results of `tools/list`. `after_first_page` is called once its first page was waited for.
+pub(super) async fn list_tools(
+    session: &mut Session,
+    timeout: Duration,
+    after_first_page: impl FnOnce(&Session),
+) -> Vec<Value> {
+    const METHOD: &str = "tools/list";
+    let mut pages = Pages::default();
+    let mut continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+    after_first_page(session);
+    while continues {
+        continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+    }
+    pages.results
 }

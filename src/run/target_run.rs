@@ -12,10 +12,11 @@ use crate::check::Judgement;
 use crate::context::PermitRequest;
 use crate::inventory::Inventory;
 use crate::run::cases::case_queue::{
-    may_run_before_discovery, run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
+    run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
 };
 use crate::run::cases::case_session::ClosedSessions;
 use crate::run::cases::confirm::confirm_all;
+use crate::run::cases::remaining_cases::EarlyCases;
 use crate::run::cases::shared_results::SharedResults;
 use crate::session::Session;
 
@@ -88,17 +89,20 @@ impl TargetRun {
 
     /// Discovers what the server has, and runs the other cases.
     pub(super) async fn run_cases(self, mut main: Session) -> CompletedRun {
-        let on_main_session = self.active_cases(Process::Shared);
+        let mut on_main_session = self.active_cases(Process::Shared);
         let Self { target, confirmed, cases, permit, mut queues } = self;
         let permit = permit.granted().await;
-        let opening = main.connection.first_line().unwrap_or_default();
-        let (early, on_main_session) = early_cases(&target, &main, on_main_session);
-        let begun = run_before_discovery(&confirmed, early, &mut queues);
-        let remaining = discover_target(&target, &mut main).await;
+        let mut early = EarlyCases::default();
+        let begin_early = |session: &Session| {
+            if cases_need_not_wait(&target, session) {
+                early = run_before_discovery(&confirmed, &mut on_main_session, &mut queues);
+            }
+        };
+        let remaining = discover_target(&target, &mut main, begin_early).await;
         if main.is_slow() || target.inventory().await.has_slow_tools() {
-            target.context.slow_server.mark(opening);
+            target.context.slow_server.mark(main.connection.first_line().unwrap_or_default());
         }
-        let mut sessions = run_on_main_session(confirmed, main, on_main_session, remaining, begun, permit).await;
+        let mut sessions = run_on_main_session(confirmed, main, on_main_session, remaining, early, permit).await;
         while let Some(finished) = queues.join_next().await {
             match finished {
                 Ok(more) => sessions.extend(more),
@@ -110,23 +114,30 @@ impl TargetRun {
     }
 }
 
-/// Divides the cases of the main session: the first need not wait for discovery, which takes long on a slow server.
-fn early_cases(target: &Target, main: &Session, cases: Vec<Arc<Case>>) -> (Vec<Arc<Case>>, Vec<Arc<Case>>) {
-    let Some(opening) = main.slow_opening() else { return (Vec::new(), cases) };
-    target.context.slow_server.mark(opening);
+/// Whether cases need not wait for discovery, which takes long on a slow server; if so, they get to know what its opening
+/// showed.
+fn cases_need_not_wait(target: &Target, main: &Session) -> bool {
+    if !main.is_slow() {
+        return false;
+    }
+    let startup = main.connection.first_line().unwrap_or_default();
+    target.context.slow_server.mark(startup);
     // What a hint shows may serve any case.
     if !target.context.plan.hints.is_empty() || target.context.plan.jobs <= 1 {
-        return (Vec::new(), cases);
+        return false;
     }
     let session_parameters = main.parameters.clone();
-    let opening_inventory = Inventory { session_parameters, startup: opening, ..Inventory::default() };
-    target.set_opening_inventory(Arc::new(opening_inventory));
-    cases.into_iter().partition(|case| may_run_before_discovery(case, target.revision))
+    target.set_opening_inventory(Arc::new(Inventory { session_parameters, startup, ..Inventory::default() }));
+    true
 }
 
 /// Discovers what the server has, and tells the queues that wait for it; returns what is left to do.
-async fn discover_target(target: &Target, main: &mut Session) -> RemainingDiscovery {
-    let (discovered, remaining) = discover(main, &target.context.plan).await;
+async fn discover_target(
+    target: &Target,
+    main: &mut Session,
+    after_first_request: impl FnOnce(&Session) + Send,
+) -> RemainingDiscovery {
+    let (discovered, remaining) = discover(main, &target.context.plan, after_first_request).await;
     main.answer_times().record_exchanges(&main.transcript_from(0), |_| true);
     let startup = main.connection.first_line().unwrap_or_default();
     if let Some(reason) = &discovered.stop_reason {
@@ -135,7 +146,7 @@ async fn discover_target(target: &Target, main: &mut Session) -> RemainingDiscov
     target.set_inventory(Arc::new(Inventory {
         session_parameters: main.parameters.clone(),
         startup,
-        awaits_first_calls: !remaining.unanswered_calls.is_empty(),
+        awaits_first_calls: remaining.has_calls_in_flight(),
         ..discovered
     }));
     remaining

@@ -34,7 +34,7 @@ struct TargetState {
     /// The server's inventory, once discovery is done.
     inventory: watch::Sender<Option<Arc<Inventory>>>,
     /// What the opening of a slow server showed, for cases that need not wait for discovery.
-    opening_inventory: OnceLock<Arc<Inventory>>,
+    opening_inventory: watch::Sender<Option<Arc<Inventory>>>,
     /// Why no further requests are sent, once that is so.
     stop_reason: OnceLock<String>,
     /// How many processes were silent at startup although the server is known to work.
@@ -92,13 +92,23 @@ impl Target {
 
     /// Sets what the opening of a slow server showed.
     pub(super) fn set_opening_inventory(&self, inventory: Arc<Inventory>) {
-        // Each revision is opened by one main session.
-        let _first = self.state.opening_inventory.get_or_init(|| inventory);
+        self.state.opening_inventory.send_replace(Some(inventory));
     }
 
     /// What the opening of a slow server showed.
     pub(super) fn opening_inventory(&self) -> Option<Arc<Inventory>> {
-        self.state.opening_inventory.get().cloned()
+        self.state.opening_inventory.borrow().clone()
+    }
+
+    /// What the opening showed, as soon as the server is known to be slow; otherwise its inventory, once discovery is done.
+    pub(super) async fn first_inventory(&self) -> Arc<Inventory> {
+        let mut opening_inventory = self.state.opening_inventory.subscribe();
+        // The sender is a part of this value, so the channel stays open.
+        tokio::select! {
+            biased;
+            Ok(opening) = opening_inventory.wait_for(Option::is_some) => opening.clone().unwrap_or_default(),
+            inventory = self.inventory() => inventory,
+        }
     }
 
     /// The server's inventory, if discovery is done.
@@ -108,20 +118,21 @@ impl Target {
 
     /// The server's inventory; waits for discovery.
     pub(super) async fn inventory(&self) -> Arc<Inventory> {
-        let mut inventory = self.state.inventory.subscribe();
-        // The sender is a part of this value, so the channel stays open.
-        let current = inventory.wait_for(Option::is_some).await.ok().and_then(|inventory| inventory.clone());
-        current.unwrap_or_default()
+        self.inventory_when(|_| true).await
     }
 
-    /// The server's inventory with the outcomes of all first calls; waits for these.
+    /// The server's inventory with the outcomes of all first calls, and what the server asks of the client during them;
+    /// waits for these.
     pub(super) async fn complete_inventory(&self) -> Arc<Inventory> {
+        self.inventory_when(|inventory| !inventory.awaits_first_calls && !inventory.awaits_client_requests).await
+    }
+
+    /// The server's inventory as soon as it has something.
+    pub(super) async fn inventory_when(&self, has: impl Fn(&Inventory) -> bool) -> Arc<Inventory> {
         let mut inventory = self.state.inventory.subscribe();
-        let is_complete = |inventory: &Option<Arc<Inventory>>| {
-            inventory.as_ref().is_some_and(|inventory| !inventory.awaits_first_calls)
-        };
-        let current = inventory.wait_for(is_complete).await.ok().and_then(|inventory| inventory.clone());
-        current.unwrap_or_default()
+        // The sender is a part of this value, so the channel stays open.
+        let current = inventory.wait_for(|current| current.as_ref().is_some_and(|current| has(current))).await;
+        current.ok().and_then(|inventory| inventory.clone()).unwrap_or_default()
     }
 
     /// Why no further requests are sent, if so.

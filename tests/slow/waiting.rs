@@ -28,16 +28,16 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("waiting/a-slow-tool-is-used-like-any-other", a_slow_tool_is_used_like_any_other),
         trial("waiting/slow-answers-lose-no-case", || {
-            slow_answers_lose_no_case(Fault::SlowAnswers, Duration::from_secs(5), limits::SLOW_SERVER)
+            slow_answers_lose_no_case(Fault::SlowAnswers, Duration::from_secs(5), limits::SLOW_ANSWERS)
         }),
         trial("waiting/slow-turns-lose-no-case", || {
-            slow_answers_lose_no_case(Fault::SlowInTurn, Duration::from_secs(5), limits::SLOW_SERVER)
+            slow_answers_lose_no_case(Fault::SlowInTurn, Duration::from_secs(5), limits::SLOW_TURNS)
         }),
         trial("waiting/slow-calls-lose-no-case", || {
-            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(5), limits::SLOW_SERVER)
+            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(5), limits::SLOW_CALLS)
         }),
         trial("waiting/calls-slower-than-the-timeout-lose-no-case", || {
-            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(3), limits::SLOW_SERVER)
+            slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(3), limits::SLOW_CALLS)
         }),
         trial("waiting/a-tool-much-slower-than-the-timeout-is-no-finding", a_very_slow_tool_is_no_finding),
         trial("waiting/slow-answers-overlap-over-http", || {
@@ -74,7 +74,7 @@ fn cases_with(found: &RunResults, verdicts: &[Verdict]) -> Vec<String> {
 }
 
 fn a_slow_tool_is_used_like_any_other() -> Result<(), String> {
-    slow_answers_lose_no_case(Fault::SlowTool, TIMEOUT, limits::SLOW_SERVER)
+    slow_answers_lose_no_case(Fault::SlowTool, TIMEOUT, limits::SLOW_TOOL)
 }
 
 /// A tool whose first call takes much longer than the timeout is left out, and waited for as long as six of them.

@@ -57,8 +57,14 @@ pub(crate) const VALIDATOR: Duration = Duration::from_secs(5);
 /// The list of a user's tests, which starts no server. Measured: 0.04 s.
 #[cfg(feature = "harness")]
 pub(crate) const TEST_LIST: Duration = Duration::from_secs(4);
-/// A run on a server of 2 s an answer or 5 s a call, by the clock of the run. Measured: 183 s.
-pub(crate) const SLOW_SERVER: Duration = Duration::from_secs(600);
+/// A run on a server that takes 2 s for each answer, by the clock of the run. Measured: 64 s.
+pub(crate) const SLOW_ANSWERS: Duration = Duration::from_secs(90);
+/// A run on a server that takes 2 s for each message, one after the other, by the clock of the run. Measured: 148 s.
+pub(crate) const SLOW_TURNS: Duration = Duration::from_secs(210);
+/// A run on a server that takes 5 s for each call, by the clock of the run. Measured: 96 s.
+pub(crate) const SLOW_CALLS: Duration = Duration::from_secs(135);
+/// A run on a server that takes 1.3 s for each call of one tool, by the clock of the run. Measured: 12.4 s.
+pub(crate) const SLOW_TOOL: Duration = Duration::from_secs(18);
 
 /// A limit on this machine.
 pub(crate) fn here(limit: Duration) -> Duration {

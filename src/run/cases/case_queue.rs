@@ -1,14 +1,15 @@
 //! Runs the active cases of a revision: in sequence on a session that they share, or each on its own process.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::additional_session::open_additional_session;
+use super::attribution::attribute_elsewhere;
 use super::case_run::{carry_out_fresh, judge};
 use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
@@ -16,8 +17,9 @@ use super::case_session::{
 };
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
+use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
 use super::shared_results::{SharedResults, is_shared, report_shared};
-use crate::case::{Action, Active, Body, Case, Process};
+use crate::case::{Active, Body, Case, Process};
 use crate::check::{self, Execution, Judgement};
 use crate::client::WaitOutcome;
 use crate::context::{PermitRequest, ProcessPermit};
@@ -26,11 +28,11 @@ use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
     MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
+use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
-use crate::run::discovery::{RemainingDiscovery, wait_for_unanswered};
 use crate::run::target_state::{SessionHistory, Target};
 use crate::session::{Session, full_capabilities};
-use crate::spec::{Era, Revision};
+use crate::spec::Era;
 use crate::transcript::Event;
 
 /// Runs the cases that share the main session. `remaining_discovery` is done on it as well.
@@ -39,14 +41,14 @@ pub(in crate::run) async fn run_on_main_session(
     main: Session,
     cases: Vec<Arc<Case>>,
     remaining_discovery: RemainingDiscovery,
-    begun: RemainingCases,
+    early: EarlyCases,
     permit: ProcessPermit,
 ) -> ClosedSessions {
     let capabilities = full_capabilities(target.revision);
     let queue = SessionQueue::new(target, main, capabilities, "main session");
     let mut queue = SessionQueue { remaining_discovery, shows_more: true, ..queue };
     queue.history.with_discovery = true;
-    queue.run(cases, begun, permit).await
+    queue.run(cases, early, JoinSet::new(), permit).await
 }
 
 /// Runs the cases that may harm the server, on a session that declares no capabilities.
@@ -60,13 +62,25 @@ pub(in crate::run) fn run_on_disposable_session(
     run_disposable_queue(target, cases, permit_request)
 }
 
-async fn run_disposable_queue(target: Target, cases: Vec<Arc<Case>>, permit_request: PermitRequest) -> ClosedSessions {
+async fn run_disposable_queue(
+    target: Target,
+    mut cases: Vec<Arc<Case>>,
+    permit_request: PermitRequest,
+) -> ClosedSessions {
     const PURPOSE: &str = "disposable session";
     let permit = permit_request.granted().await;
     match open(&target, json!({}), PURPOSE).await {
         Ok(session) => {
-            let queue = SessionQueue::new(target, session, json!({}), PURPOSE);
-            queue.run(cases, RemainingCases::default(), permit).await
+            let mut queue = SessionQueue::new(target, session, json!({}), PURPOSE);
+            queue.target.first_inventory().await;
+            let mut early = EarlyCases::default();
+            let mut more = JoinSet::new();
+            if queue.target.opening_inventory().is_some() {
+                early = EarlyCases::take_from(&mut cases, queue.target.revision);
+                run_early(&queue.target, &early, &queue.capabilities, PURPOSE, &mut more);
+                queue.run_all(&early.harmless).await;
+            }
+            queue.run(cases, early, more, permit).await
         }
         Err(OpenError { reason, sessions }) => {
             for case in cases {
@@ -77,56 +91,31 @@ async fn run_disposable_queue(target: Target, cases: Vec<Arc<Case>>, permit_requ
     }
 }
 
-/// Starts the cases of a slow server that need nothing of what discovery finds out, on sessions of their own. Those that
-/// are left when the main session has run its own are for that.
+/// Starts the cases of the main session of a slow server that need nothing of what discovery finds out, on sessions of their
+/// own, and removes them from the others. Those that are left when the main session has run its own are for that.
 pub(in crate::run) fn run_before_discovery(
     target: &Target,
-    cases: Vec<Arc<Case>>,
+    cases: &mut Vec<Arc<Case>>,
     sessions: &mut JoinSet<ClosedSessions>,
-) -> RemainingCases {
-    let remaining = RemainingCases::new(cases);
-    remaining.put_long_first();
-    let capabilities = full_capabilities(target.revision);
-    for _ in 0..(remaining.len() / MIN_CASES_PER_SESSION).min(MAX_MORE_SESSIONS_OF_SLOW_SERVER) {
-        let (target, capabilities) = (target.clone(), capabilities.clone());
-        sessions.spawn(run_on_additional_session(target, capabilities, "main session", remaining.clone()));
-    }
-    remaining
+) -> EarlyCases {
+    let early = EarlyCases::take_from(cases, target.revision);
+    run_early(target, &early, &full_capabilities(target.revision), "main session", sessions);
+    early
 }
 
-/// Whether a case of the main session may run before discovery is done.
-pub(in crate::run) fn may_run_before_discovery(case: &Case, revision: Revision) -> bool {
-    matches!(&case.body, Body::Active(body) if is_independent_of_discovery(case, body) && !may_damage(case, revision))
-}
-
-/// The cases that are left for several sessions.
-#[derive(Clone, Default)]
-pub(in crate::run) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
-
-impl RemainingCases {
-    fn new(cases: Vec<Arc<Case>>) -> Self {
-        Self(Arc::new(Mutex::new(cases.into())))
-    }
-
-    fn next(&self) -> Option<Arc<Case>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    /// Puts those first that take many requests, so that none of them is left at the end.
-    fn put_long_first(&self) {
-        let is_short = |case: &Arc<Case>| {
-            let Body::Active(body) = &case.body else { return true };
-            body.for_each.is_none() && !body.steps.iter().any(|step| matches!(step.action, Action::Paginate { .. }))
-        };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(is_short);
-    }
-
-    fn any(&self, is_wanted: impl Fn(&Arc<Case>) -> bool) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_wanted)
-    }
-
-    fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+/// Runs early cases on further sessions.
+fn run_early(
+    target: &Target,
+    early: &EarlyCases,
+    capabilities: &Value,
+    purpose: &'static str,
+    sessions: &mut JoinSet<ClosedSessions>,
+) {
+    for remaining in [&early.harmless, &early.damaging] {
+        for _ in 0..remaining.len().div_ceil(MIN_CASES_PER_SESSION).min(MAX_MORE_SESSIONS_OF_SLOW_SERVER) {
+            let (target, capabilities) = (target.clone(), capabilities.clone());
+            sessions.spawn(run_on_additional_session(target, capabilities, purpose, remaining.clone()));
+        }
     }
 }
 
@@ -143,9 +132,7 @@ async fn run_on_additional_session(
         Err(sessions) => return sessions,
     };
     let mut queue = SessionQueue::new(target, session, capabilities, purpose);
-    while let Some(case) = remaining.next() {
-        queue.run_case(&case).await;
-    }
+    queue.run_all(&remaining).await;
     let _permit = queue.target.context.release_if_idle(permit);
     if let Some(session) = queue.session {
         queue.closed.push(close(&queue.target, session).await);
@@ -193,26 +180,38 @@ impl SessionQueue {
         }
     }
 
-    /// Runs cases, and those that others have begun to run, and closes the session. While calls are in flight, those come
+    /// Runs cases one after the other.
+    async fn run_all(&mut self, remaining: &RemainingCases) {
+        while let Some(case) = remaining.next() {
+            self.run_case(&case).await;
+        }
+    }
+
+    /// Runs cases, with those that are left of the early ones, and closes the session. `more` are its other sessions. While calls are in flight, those come
     /// first that use no tool. Those that may damage a session run last, so that no other case shares one with what they
     /// did; on a slow server, they begin at once on sessions of their own.
-    async fn run(mut self, cases: Vec<Arc<Case>>, begun: RemainingCases, permit: ProcessPermit) -> ClosedSessions {
+    async fn run(
+        mut self,
+        cases: Vec<Arc<Case>>,
+        early: EarlyCases,
+        mut more: JoinSet<ClosedSessions>,
+        permit: ProcessPermit,
+    ) -> ClosedSessions {
         let revision = self.target.revision;
         let (damaging, harmless): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| may_damage(case, revision));
-        let (first, last) = if self.remaining_discovery.unanswered_calls.is_empty() {
-            (harmless, Vec::new())
-        } else {
-            harmless.into_iter().partition(|case| !matches!(&case.body, Body::Active(body) if uses_tools(case, body)))
-        };
+        let waits_for_calls = self.remaining_discovery.has_calls_in_flight();
+        let (last, first): (Vec<_>, Vec<_>) = harmless
+            .into_iter()
+            .partition(|case| waits_for_calls && matches!(&case.body, Body::Active(body) if uses_tools(case, body)));
         let damaging = RemainingCases::new(damaging);
-        let mut more = JoinSet::new();
         if self.session.as_ref().is_some_and(Session::is_slow) {
             self.open_more_sessions(&mut more, &damaging, MAX_MORE_SESSIONS);
         }
         self.run_side_by_side(RemainingCases::new(first)).await;
         self.finish_calls().await;
         self.run_side_by_side(RemainingCases::new(last)).await;
-        self.run_side_by_side(begun).await;
+        self.run_side_by_side(early.harmless).await;
+        self.run_side_by_side(early.damaging).await;
         self.run_side_by_side(damaging).await;
         self.finish_sessions(more).await;
         let _permit = self.target.context.release_if_idle(permit);
@@ -228,22 +227,41 @@ impl SessionQueue {
         self.closed
     }
 
+    /// Sends the requests that are left of discovery, and completes the inventory by what they show: those that can be sent
+    /// on any session, on further ones of a slow server.
+    async fn finish_discovery(&mut self, more: &mut JoinSet<ClosedSessions>) {
+        let Some(session) = &mut self.session else { return };
+        let timeout = self.target.context.plan.timeout;
+        if let Some(mut attribution) = self.remaining_discovery.take_attribution() {
+            let inventory = self.target.inventory().await;
+            let mut elsewhere = Vec::new();
+            if self.target.context.allows_more_sessions() {
+                elsewhere = attribution.divide(MIN_CASES_PER_SESSION, &inventory);
+            }
+            let (target, capabilities) = (self.target.clone(), self.capabilities.clone());
+            let (here, found_here) = oneshot::channel();
+            more.spawn(attribute_elsewhere(target, capabilities, self.purpose, elsewhere, found_here));
+            // The receiver is gone only if the run is ending.
+            let _ending = here.send(attribution.make_calls(session, &inventory, timeout).await);
+        }
+        self.remaining_discovery.send_requests(session, timeout).await;
+    }
+
     /// Waits for the calls in flight, and completes the inventory with their outcomes.
     async fn finish_calls(&mut self) {
         let inventory = self.target.inventory().await;
         if !inventory.awaits_first_calls {
             return;
         }
-        let calls = std::mem::take(&mut self.remaining_discovery.unanswered_calls);
         let timeout = self.target.context.plan.timeout;
         let inventory = match &mut self.session {
-            Some(session) => wait_for_unanswered(session, calls, &inventory, timeout).await,
-            None => Inventory::clone(&inventory),
+            Some(session) => self.remaining_discovery.finish_calls(session, &inventory, timeout).await,
+            None => Inventory { awaits_first_calls: false, ..Inventory::clone(&inventory) },
         };
         if inventory.has_slow_tools() {
             self.target.context.slow_server.mark(inventory.startup);
         }
-        self.target.set_inventory(Arc::new(Inventory { awaits_first_calls: false, ..inventory }));
+        self.target.set_inventory(Arc::new(inventory));
     }
 
     /// Runs cases one after the other, and side by side on more sessions as soon as they take long.
@@ -254,9 +272,7 @@ impl SessionQueue {
             remaining.put_long_first();
             self.open_more_sessions(&mut more, &remaining, MAX_MORE_SESSIONS_OF_SLOW_SERVER);
         }
-        if let Some(session) = &mut self.session {
-            self.remaining_discovery.send_requests(session, self.target.context.plan.timeout).await;
-        }
+        self.finish_discovery(&mut more).await;
         let (began, mut done) = (Instant::now(), 0);
         while let Some(case) = remaining.next() {
             self.run_case(&case).await;
@@ -283,16 +299,16 @@ impl SessionQueue {
     async fn will_be_slow(&self, cases: &RemainingCases) -> bool {
         let uses_tools = |case: &Arc<Case>| matches!(&case.body, Body::Active(body) if uses_tools(case, body));
         self.session.as_ref().is_some_and(Session::is_slow)
-            || (cases.any(uses_tools) && self.target.complete_inventory().await.has_slow_tools())
+            || (cases.any(uses_tools)
+                && self.target.inventory_when(|inventory| !inventory.awaits_first_calls).await.has_slow_tools())
     }
 
     /// Opens more sessions of a slow server, which run the remaining cases as well.
     fn open_more_sessions(&self, more: &mut JoinSet<ClosedSessions>, remaining: &RemainingCases, max: usize) {
-        let context = &self.target.context;
-        if !context.slow_server.is_marked() || context.plan.jobs <= 1 {
+        if !self.target.context.allows_more_sessions() {
             return;
         }
-        for _ in 0..(remaining.len() / MIN_CASES_PER_SESSION).min(max) {
+        for _ in 0..remaining.len().div_ceil(MIN_CASES_PER_SESSION).min(max) {
             let (target, capabilities) = (self.target.clone(), self.capabilities.clone());
             more.spawn(run_on_additional_session(target, capabilities, self.purpose, remaining.clone()));
         }
@@ -369,16 +385,17 @@ impl SessionQueue {
 
 /// What a case has to know of the server; waits for that part of discovery.
 async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inventory> {
-    match target.opening_inventory().filter(|_| is_independent_of_discovery(case, body)) {
-        Some(opening_inventory) => opening_inventory,
-        None if body.process != Process::Shared && uses_tools(case, body) => target.complete_inventory().await,
-        None => target.inventory().await,
+    if is_independent_of_discovery(case, body) {
+        target.first_inventory().await
+    } else {
+        let asks = case.needs.client_request.is_some();
+        // On the main session, cases that use tools wait for the first calls together.
+        let calls = body.process != Process::Shared && uses_tools(case, body);
+        let lacks = |inventory: &Inventory| {
+            (asks && inventory.awaits_client_requests) || (calls && inventory.awaits_first_calls)
+        };
+        target.inventory_when(|inventory| !lacks(inventory)).await
     }
-}
-
-/// Whether a case may damage its session.
-fn may_damage(case: &Case, revision: Revision) -> bool {
-    matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
 }
 
 /// Whether a session serves requests as before, after a case that may have damaged it. `from` is the position where

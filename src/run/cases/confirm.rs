@@ -213,7 +213,7 @@ impl<'a> SequenceSearch<'a> {
         let purpose = format!("case {}, sequence", self.case.id);
         let mut session = open(self.target, self.history.capabilities.clone(), &purpose).await.ok()?;
         if self.history.with_discovery {
-            let (_, mut remaining) = discover(&mut session, &context.plan).await;
+            let (_, mut remaining) = discover(&mut session, &context.plan, |_| ()).await;
             remaining.send_requests(&mut session, context.plan.timeout).await;
         }
         for case in cases {

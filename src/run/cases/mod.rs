@@ -4,6 +4,7 @@
 //! on fresh processes.
 
 mod additional_session;
+mod attribution;
 pub(super) mod case_queue;
 pub(super) mod case_run;
 pub(super) mod case_session;
@@ -14,4 +15,5 @@ mod execution;
 pub(super) mod needs;
 mod parallel_executions;
 pub(super) mod passive_cases;
+pub(super) mod remaining_cases;
 pub(super) mod shared_results;

@@ -65,7 +65,6 @@ pub(super) async fn carry_out_in_parallel(
 
 /// How many further sessions a case is worth.
 fn further_sessions(target: &Target, body: &Active, session: &Session, inventory: &Inventory) -> usize {
-    let context = &target.context;
     let executions = match &body.for_each {
         Some(ForEach::Tool) => inventory.tools.iter().filter(|tool| tool.is_usable()).count(),
         Some(ForEach::Resource) => inventory.primitives.resources.len(),
@@ -73,7 +72,7 @@ fn further_sessions(target: &Target, body: &Active, session: &Session, inventory
         Some(ForEach::Page(_)) | None => 1,
     };
     let is_slow = session.is_slow() || (body.for_each == Some(ForEach::Tool) && inventory.has_slow_tools());
-    if !is_slow || !context.slow_server.is_marked() || context.plan.jobs <= 1 {
+    if !is_slow || !target.context.allows_more_sessions() {
         return 0;
     }
     executions.saturating_sub(1).min(MAX_SESSIONS_PER_CASE)

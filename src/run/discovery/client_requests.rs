@@ -7,53 +7,88 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
-use crate::inventory::{FirstCallOutcome, Inventory};
+use crate::inventory::Inventory;
 use crate::limits::{MAX_CALLS_FOR_REQUESTS, STREAM_END_TIMEOUT};
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{MessageKind, same_id};
 
-/// Calls each tool again, alone, during whose call the server made a request: several calls were in flight, and the
-/// request may belong to any of them. In stateless revisions the results show it.
-pub(super) async fn attribute(session: &mut Session, inventory: &mut Inventory, began: usize, timeout: Duration) {
+/// The tools to call again, alone: the server made a request while calls of them were in flight, and it may belong to any
+/// of these.
+#[derive(Debug)]
+pub(in crate::run) struct Attribution(Vec<String>);
+
+/// The requests that the server made of the client during the calls of tools, by the name of the tool.
+pub(in crate::run) type RequestsByTool = BTreeMap<String, Vec<Value>>;
+
+impl Attribution {
+    /// Finds the tools to call again. In stateless revisions none is, because the results show it.
+    pub(super) async fn prepare(session: &Session, inventory: &mut Inventory, began: usize) -> Self {
+        let names = tools_to_call(session, inventory, began).await;
+        for tool in inventory.tools.iter_mut().filter(|tool| names.contains(&tool.name)) {
+            tool.may_ask_client = true;
+        }
+        Self(names)
+    }
+
+    /// Whether no tool has to be called again.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Divides the tools among sessions, at most so many for each; those whose arguments another session may not know stay
+    /// here.
+    pub(in crate::run) fn divide(&mut self, max: usize, inventory: &Inventory) -> Vec<Self> {
+        let is_bound = |name: &String| inventory.tools.iter().any(|tool| tool.name == *name && tool.depends_on_results);
+        let (bound, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0).into_iter().partition(is_bound);
+        self.0 = bound;
+        others.chunks(max.max(1)).map(|names| Self(names.to_vec())).collect()
+    }
+
+    /// Calls the tools, one after the other, as long as the session answers.
+    pub(in crate::run) async fn make_calls(
+        self,
+        session: &mut Session,
+        inventory: &Inventory,
+        timeout: Duration,
+    ) -> RequestsByTool {
+        let mut requests = RequestsByTool::new();
+        for name in self.0 {
+            if session.connection.is_closed() || session.unanswered > 0 {
+                break;
+            }
+            let Some(tool) = inventory.tools.iter().find(|tool| tool.name == name) else { continue };
+            let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
+            let (from, limit) = (session.connection.len(), session.response_timeout(timeout));
+            session.request("tools/call", json!({ "name": name, "arguments": arguments }), limit).await;
+            requests.insert(name, session.transcript_from(from).requests_to_client());
+        }
+        requests
+    }
+}
+
+/// The names of the tools to call again, unless the streams of their calls show what belongs to each.
+async fn tools_to_call(session: &Session, inventory: &mut Inventory, began: usize) -> Vec<String> {
     if session.revision.era() == Era::Stateless {
-        return;
+        return Vec::new();
     }
     if session.is_slow() || inventory.has_slow_tools() {
         // Calls take long, and the streams of those that were made may show it as well, once they have ended.
         let from_streams = session.connection.wait(began, STREAM_END_TIMEOUT, requests_by_stream).await;
         if let WaitOutcome::Ready(by_tool) = from_streams {
-            for (name, requests) in by_tool {
-                if let Some(tool) = inventory.tools.iter_mut().find(|tool| tool.name == name) {
-                    tool.client_requests = requests;
-                }
-            }
-            return;
+            inventory.set_client_requests(by_tool);
+            return Vec::new();
         }
     }
-    for name in tools_in_flight(session, began) {
-        let Some(tool) = inventory.tools.iter_mut().find(|tool| tool.name == name) else { continue };
-        if tool.exclusion.is_some()
-            || tool
-                .first_call
-                .is_none_or(|(how, _)| matches!(how, FirstCallOutcome::Ended | FirstCallOutcome::Unanswered))
-        {
-            continue;
-        }
-        if session.connection.is_closed() || session.unanswered > 0 {
-            return;
-        }
-        let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
-        let (from, limit) = (session.connection.len(), session.response_timeout(timeout));
-        session.request("tools/call", json!({ "name": name, "arguments": arguments }), limit).await;
-        tool.client_requests = session.transcript_from(from).requests_to_client();
-    }
+    let mut names = tools_in_flight(session, began);
+    names.retain(|name| inventory.tools.iter().any(|tool| tool.name == *name && tool.is_usable()));
+    names
 }
 
 /// The requests that the server made of the client, by the tool on the stream of whose call they came; `None` unless
 /// all of them came on such streams.
-fn requests_by_stream(entries: &[Arc<Entry>]) -> Option<BTreeMap<String, Vec<Value>>> {
+fn requests_by_stream(entries: &[Arc<Entry>]) -> Option<RequestsByTool> {
     let mut tool_of_exchange = BTreeMap::new();
     let mut owners = Vec::new();
     for entry in entries {
@@ -70,7 +105,7 @@ fn requests_by_stream(entries: &[Arc<Entry>]) -> Option<BTreeMap<String, Vec<Val
             _ => {}
         }
     }
-    let mut by_tool: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut by_tool = RequestsByTool::new();
     let received = entries.iter().filter_map(|entry| entry.received()).flat_map(messages);
     for request in received.filter(|message| is_request_of_tool(message)) {
         let (_, name) = owners.iter().find(|(id, _)| request.get("id").is_some_and(|own| same_id(own, id)))?;

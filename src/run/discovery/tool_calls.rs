@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::client_requests;
+use super::client_requests::Attribution;
 use crate::client::WaitOutcome;
 use crate::inventory::{FirstCallOutcome, Inventory, Tool};
 use crate::limits::{
@@ -28,15 +28,14 @@ pub(in crate::run) struct UnansweredCall {
     from: usize,
 }
 
-/// Waits for the remaining time of calls that are in flight, and cancels those that are not answered; returns the
-/// inventory with their outcomes.
-pub(in crate::run) async fn wait_for_unanswered(
+/// Waits for the remaining time of calls that are in flight, and cancels those that are not answered; returns the calls
+/// that are left to make then.
+pub(super) async fn wait_for_unanswered(
     session: &mut Session,
     unanswered_calls: Vec<UnansweredCall>,
-    inventory: &Inventory,
+    inventory: &mut Inventory,
     timeout: Duration,
-) -> Inventory {
-    let mut inventory = inventory.clone();
+) -> Option<Attribution> {
     let limit = if inventory.tools.iter().any(Tool::is_served) {
         timeout * FIRST_CALL_TIME.0 / FIRST_CALL_TIME.1
     } else {
@@ -60,11 +59,9 @@ pub(in crate::run) async fn wait_for_unanswered(
             WaitOutcome::TimedOut => session.cancel(&call.id, "the call exceeded the discovery timeout").await,
         }
     }
-    if let Some(began) = began.filter(|_| any_answered) {
-        // What the server asked of the client may belong to these calls.
-        client_requests::attribute(session, &mut inventory, began, timeout).await;
-    }
-    inventory
+    // What the server asked of the client may belong to these calls.
+    let began = began.filter(|_| any_answered)?;
+    Some(Attribution::prepare(session, inventory, began).await)
 }
 
 /// How long a call may usually take on this server: twice as long as the fastest call so far.

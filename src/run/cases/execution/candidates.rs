@@ -80,7 +80,7 @@ fn tools<'a>(
         inventory.tools.iter().filter(|tool| tool.is_served()).partition(|tool| !tool.depends_on_results);
     let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
     let (mut plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
-        any_process.into_iter().chain(this_process).partition(|tool| tool.client_requests.is_empty());
+        any_process.into_iter().chain(this_process).partition(|tool| !tool.asks_client());
     if case.needs.slowest_tool {
         plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
     } else {

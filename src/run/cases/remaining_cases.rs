@@ -1,0 +1,68 @@
+//! The cases that are left for several sessions, each of which takes the next.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::needs::is_independent_of_discovery;
+use crate::case::{Action, Body, Case};
+use crate::spec::Revision;
+
+/// The cases that are left for several sessions. A clone is the same list.
+#[derive(Clone, Default)]
+pub(super) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
+
+impl RemainingCases {
+    pub(super) fn new(cases: Vec<Arc<Case>>) -> Self {
+        Self(Arc::new(Mutex::new(cases.into())))
+    }
+
+    pub(super) fn next(&self) -> Option<Arc<Case>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Puts those first that take many requests, so that none of them is left at the end, and those last that have to know
+    /// what the server asks of the client, which is found out late.
+    pub(super) fn put_long_first(&self) {
+        let is_short = |case: &Arc<Case>| {
+            let Body::Active(body) = &case.body else { return true };
+            body.for_each.is_none() && !body.steps.iter().any(|step| matches!(step.action, Action::Paginate { .. }))
+        };
+        let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), is_short(case));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(order);
+    }
+
+    pub(super) fn any(&self, is_wanted: impl Fn(&Arc<Case>) -> bool) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_wanted)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Cases of a slow server that need nothing of what discovery finds out, and so run while it goes on.
+#[derive(Default)]
+pub(in crate::run) struct EarlyCases {
+    pub(super) harmless: RemainingCases,
+    /// Those that may damage their session.
+    pub(super) damaging: RemainingCases,
+}
+
+impl EarlyCases {
+    /// Removes such cases from others.
+    pub(super) fn take_from(cases: &mut Vec<Arc<Case>>, revision: Revision) -> Self {
+        let (early, rest): (Vec<_>, Vec<_>) = std::mem::take(cases)
+            .into_iter()
+            .partition(|case| matches!(&case.body, Body::Active(body) if is_independent_of_discovery(case, body)));
+        *cases = rest;
+        let (damaging, harmless) = early.into_iter().partition(|case| may_damage(case, revision));
+        let early = Self { harmless: RemainingCases::new(harmless), damaging: RemainingCases::new(damaging) };
+        early.harmless.put_long_first();
+        early
+    }
+}
+
+/// Whether a case may damage its session.
+pub(super) fn may_damage(case: &Case, revision: Revision) -> bool {
+    matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
+}
