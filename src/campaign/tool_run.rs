@@ -83,7 +83,7 @@ impl ToolRun {
         let is_timed =
             exchange.alone && exchange.outcome == ExchangeOutcome::Answered && !exchange.responses.is_empty();
         let duration = is_timed.then_some(exchange.duration);
-        let is_new = self.counts.count(call, outcome, &response_class(exchange), duration);
+        let is_new = self.counts.count(call, outcome, &response_class(exchange, outcome), duration);
         if !matches!(outcome, CallOutcome::Closed | CallOutcome::NoResponse) {
             self.crashes.record_answer(call);
         }

@@ -116,23 +116,22 @@ impl UnrecordedConnection {
         }
     }
 
-    /// Queues a line that `write` appends to the output buffer, and returns its length: for thousands of lines, this
-    /// saves copying each.
-    pub(crate) fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+    /// Queues a line that `write` appends to the output buffer, and returns it.
+    pub(crate) fn queue_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Arc<[u8]> {
         match &mut self.0 {
             Peer::Streams(streams) => {
                 let before = streams.outgoing.len();
                 write(&mut streams.outgoing);
-                let length = streams.outgoing.len() - before;
+                let line = Arc::from(&streams.outgoing[before..]);
                 streams.observe(|| sent(&streams.outgoing[before..]));
                 streams.outgoing.push(b'\n');
-                length
+                line
             }
             Peer::Http(http) => {
                 let mut line = Vec::new();
                 write(&mut line);
                 http.queue(&line);
-                line.len()
+                line.into()
             }
         }
     }

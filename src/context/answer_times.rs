@@ -122,6 +122,12 @@ impl AnswerTimes {
         known.unanswered_methods.iter().filter(|method| known.is_silent(method)).cloned().collect()
     }
 
+    /// Whether it is not known yet if requests of a method are answered: none was, and no valid one was waited for.
+    pub(crate) fn is_open(&self, method: &str) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !known.answered_methods.contains(method) && !known.unanswered_methods.contains(method)
+    }
+
     /// How long to wait for the response to a request of a kind where `limit` is usual.
     pub(crate) fn limit(&self, kind: &RequestKind, limit: Duration) -> Duration {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,6 +16,7 @@ use crate::run::cases::case_queue::{
 };
 use crate::run::cases::case_session::ClosedSessions;
 use crate::run::cases::confirm::confirm_all;
+use crate::run::cases::deferred::report_deferred;
 use crate::run::cases::remaining_cases::EarlyCases;
 use crate::run::cases::shared_results::SharedResults;
 use crate::session::Session;
@@ -39,6 +40,8 @@ pub(super) struct TargetRun {
     permit: PermitRequest,
     /// The cases that do not run on the main session.
     queues: JoinSet<ClosedSessions>,
+    /// Confirms failures until nothing can report any more.
+    confirmation: JoinSet<()>,
 }
 
 impl TargetRun {
@@ -53,7 +56,8 @@ impl TargetRun {
         }
         let permit = target.context.request_permit();
         let (confirmed, unconfirmed) = target.with_confirmation();
-        let mut run = Self { target, confirmed, cases, permit, queues: JoinSet::new() };
+        let (queues, confirmation) = (JoinSet::new(), JoinSet::new());
+        let mut run = Self { target, confirmed, cases, permit, queues, confirmation };
         run.start_confirmation(unconfirmed);
         let disposable = run.active_cases(Process::Disposable);
         if !disposable.is_empty() {
@@ -72,12 +76,8 @@ impl TargetRun {
     }
 
     fn start_confirmation(&mut self, unconfirmed: UnboundedReceiver<UnconfirmedResult>) {
-        let target = self.target.clone();
-        self.queues.spawn(async move {
-            // It ends when all tasks that may report to it have ended.
-            confirm_all(target, unconfirmed).await;
-            ClosedSessions::new()
-        });
+        // It ends when all tasks that may report to it have ended.
+        self.confirmation.spawn(confirm_all(self.target.clone(), unconfirmed));
     }
 
     /// The active cases for a kind of process.
@@ -90,7 +90,7 @@ impl TargetRun {
     /// Discovers what the server has, and runs the other cases.
     pub(super) async fn run_cases(self, mut main: Session) -> CompletedRun {
         let mut on_main_session = self.active_cases(Process::Shared);
-        let Self { target, confirmed, cases, permit, mut queues } = self;
+        let Self { target, confirmed, cases, permit, mut queues, mut confirmation } = self;
         let permit = permit.granted().await;
         let mut early = EarlyCases::default();
         let begin_early = |session: &Session| {
@@ -102,11 +102,19 @@ impl TargetRun {
         if main.is_slow() || target.inventory().await.has_slow_tools() {
             target.context.slow_server.mark(main.connection.first_line().unwrap_or_default());
         }
-        let mut sessions = run_on_main_session(confirmed, main, on_main_session, remaining, early, permit).await;
+        let mut sessions =
+            run_on_main_session(confirmed.clone(), main, on_main_session, remaining, early, permit).await;
         while let Some(finished) = queues.join_next().await {
             match finished {
                 Ok(more) => sessions.extend(more),
                 Err(error) => target.give_up(&format!("an internal task failed: {error}")),
+            }
+        }
+        report_deferred(&confirmed);
+        drop(confirmed);
+        while let Some(finished) = confirmation.join_next().await {
+            if let Err(error) = finished {
+                target.give_up(&format!("an internal task failed: {error}"));
             }
         }
         let discovered = target.complete_inventory().await;

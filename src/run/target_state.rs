@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
 use crate::case::Case;
-use crate::check::{Judgement, milliseconds};
+use crate::check::{Execution, Judgement, milliseconds};
 use crate::context::Context;
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
@@ -41,6 +41,8 @@ struct TargetState {
     silent_starts: AtomicUsize,
     /// How the server refuses one more session while another is open, if it does; set once it was tried.
     session_refusal: OnceCell<Option<String>>,
+    /// The cases that are judged at the end of the run.
+    deferred: Mutex<Vec<DeferredJudgement>>,
     /// The number of cases per verdict.
     totals: Mutex<Totals>,
 }
@@ -49,6 +51,14 @@ struct TargetState {
 pub(super) struct UnconfirmedResult {
     pub(super) case: Arc<Case>,
     pub(super) judged: Judgement,
+    pub(super) duration: Duration,
+    pub(super) history: SessionHistory,
+}
+
+/// A case that was carried out, and is judged at the end of the run.
+pub(super) struct DeferredJudgement {
+    pub(super) case: Arc<Case>,
+    pub(super) executions: Vec<Execution>,
     pub(super) duration: Duration,
     pub(super) history: SessionHistory,
 }
@@ -173,7 +183,17 @@ impl Target {
 
     /// Reports the result of an active case; a failure is confirmed first.
     pub(super) fn report(&self, case: &Arc<Case>, judged: Judgement, began: Option<Instant>) {
-        self.report_after(case, judged, began, SessionHistory::default());
+        self.report_after(case, judged, began.map(|began| began.elapsed()), SessionHistory::default());
+    }
+
+    /// Keeps a case that is judged at the end of the run.
+    pub(super) fn defer(&self, deferred: DeferredJudgement) {
+        self.state.deferred.lock().unwrap_or_else(PoisonError::into_inner).push(deferred);
+    }
+
+    /// The cases that are judged at the end of the run, each once.
+    pub(super) fn take_deferred(&self) -> Vec<DeferredJudgement> {
+        std::mem::take(&mut self.state.deferred.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reports the result of an active case on a session with this history. A failure is confirmed first, and an error
@@ -182,13 +202,12 @@ impl Target {
         &self,
         case: &Arc<Case>,
         judged: Judgement,
-        began: Option<Instant>,
+        duration: Option<Duration>,
         history: SessionHistory,
     ) {
         if !self.context.plan.reports(case) {
             return;
         }
-        let duration = began.map(|began| began.elapsed());
         let is_final = match judged.verdict {
             Verdict::Fail => false,
             Verdict::Error => history.is_empty(),

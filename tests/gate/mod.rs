@@ -12,6 +12,7 @@ mod hints;
 mod house;
 mod matrix;
 mod mistakes;
+mod order;
 mod vacuous;
 mod variants;
 
@@ -22,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     let parts = [
         matrix::trials,
         variants::trials,
+        order::trials,
         gating::trials,
         hints::trials,
         formats::trials,

@@ -24,6 +24,7 @@ mod installed;
 mod libtest;
 mod mistakes;
 mod openings;
+mod order;
 mod over_http;
 mod packaging;
 mod raw;
@@ -60,6 +61,7 @@ pub(crate) const GROUPS: &[Group] = &[
         trials: &[
             hostile::trials,
             openings::trials,
+            order::trials,
             recording::trials,
             waiting::trials,
             runner::trials,

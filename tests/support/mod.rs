@@ -11,6 +11,7 @@ pub(crate) mod printed;
 pub(crate) mod program;
 pub(crate) mod reference;
 pub(crate) mod result;
+pub(crate) mod single_causes;
 pub(crate) mod state_faults;
 pub(crate) mod trial;
 

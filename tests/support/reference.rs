@@ -1,6 +1,7 @@
 //! Runs the suite against the built-in server, in this process.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -107,10 +108,41 @@ pub(crate) fn judge_with_timeout(
     cases: impl Into<Chosen>,
     timeout: Duration,
 ) -> RunResults {
+    block_on(&launcher.clone(), run_cases(launcher, revisions, cases, timeout, JOBS))
+}
+
+/// Runs cases with so many processes at once.
+pub(crate) fn judge_at_once(
+    launcher: Launcher,
+    revisions: &[Revision],
+    cases: impl Into<Chosen>,
+    jobs: usize,
+) -> RunResults {
+    block_on(&launcher.clone(), run_cases(launcher, revisions, cases, TIMEOUT, jobs))
+}
+
+/// The cases in an order that a number chooses.
+fn shuffled(order: u64) -> Vec<Arc<Case>> {
+    let mut shuffled = cases().to_vec();
+    shuffled.sort_by_cached_key(|case| {
+        let mut hasher = DefaultHasher::new();
+        (order, &case.id).hash(&mut hasher);
+        hasher.finish()
+    });
+    shuffled
+}
+
+/// Judges the built-in server by the cases in this order, so many of them at once.
+pub(crate) fn judge_in_order(faults: FaultSet, revisions: &[Revision], order: u64, jobs: usize) -> RunResults {
+    judge_at_once(Launcher::Reference(Arc::new(faults)), revisions, shuffled(order), jobs)
+}
+
+/// Waits for a run on the servers of a launcher, by a clock that is paused where it can be.
+fn block_on(launcher: &Launcher, run: impl Future<Output = RunResults>) -> RunResults {
     let paused = matches!(launcher, Launcher::Reference(_));
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(paused).build().expect("a runtime starts");
-    runtime.block_on(run_cases(launcher, revisions, cases, timeout, JOBS))
+    runtime.block_on(run)
 }
 
 /// How many processes run in parallel.

@@ -180,7 +180,8 @@ impl ServerProcess {
         let last = self.history.back().map(|(id, fuzz_call, _)| (*id, fuzz_call.clone()));
         let (id, fuzz_call) = last.or_else(|| self.last_of_previous.clone())?;
         let outcome = ExchangeOutcome::Exited { status: NOT_LISTENING.to_owned(), stderr: String::new() };
-        let found = self.exchange(&fuzz_call, &PendingCall::of(id), Vec::new(), outcome, &mut Vec::new());
+        let pending_call = PendingCall::of(id, self.request_line(&fuzz_call, id));
+        let found = Self::exchange(&fuzz_call, &pending_call, Vec::new(), outcome, &mut Vec::new());
         Some((fuzz_call, found))
     }
 
@@ -380,8 +381,8 @@ impl ServerProcess {
         }
         // The first response is no longer available; only the number of responses matters.
         let responses = vec![message.clone(), message.clone()];
-        let found =
-            self.exchange(&fuzz_call, &PendingCall::of(id), responses, ExchangeOutcome::Answered, &mut Vec::new());
+        let pending_call = PendingCall::of(id, self.request_line(&fuzz_call, id));
+        let found = Self::exchange(&fuzz_call, &pending_call, responses, ExchangeOutcome::Answered, &mut Vec::new());
         self.duplicates.push((fuzz_call, found));
     }
 

@@ -11,7 +11,7 @@ use crate::text::{first_bytes, first_chars};
 use crate::verdict::Verdict;
 
 /// Phrases of stack traces.
-const STACK_TRACE_PHRASES: [&str; 9] = [
+static STACK_TRACE_PHRASES: [Mark; 9] = marks([
     "Traceback (most recent call last)",
     "stack backtrace:",
     "RUST_BACKTRACE",
@@ -21,10 +21,10 @@ const STACK_TRACE_PHRASES: [&str; 9] = [
     "    at async ",
     "node:internal/",
     "Caused by: java.",
-];
+]);
 
 /// Error messages of language runtimes.
-const RUNTIME_PHRASES: [&str; 15] = [
+static RUNTIME_PHRASES: [Mark; 15] = marks([
     "Cannot read properties of undefined",
     "Cannot read properties of null",
     "Cannot read property '",
@@ -40,31 +40,55 @@ const RUNTIME_PHRASES: [&str; 15] = [
     "index out of bounds: the len",
     "segmentation fault",
     "runtime error: invalid memory address",
-];
+]);
 
 /// How much of a text is searched.
 const MAX_SEARCHED_BYTES: usize = 16 << 10;
 
 /// Prefixes of secrets.
-const SECRET_PREFIXES: [&str; 9] =
-    ["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="];
+static SECRET_PREFIXES: [Mark; 9] =
+    marks(["sk-", "ghp_", "gho_", "AKIA", "xoxb-", "-----BEGIN ", "Bearer ", "password=", "api_key="]);
 
 /// Prefixes of paths on the server's machine.
-const PATH_PREFIXES: [&str; 10] =
-    ["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"];
+static PATH_PREFIXES: [Mark; 10] =
+    marks(["/home/", "/root/", "/Users/", "/usr/", "/var/", "/opt/", "/etc/", "/srv/", "/app/", "C:\\"]);
 
 /// The set of ASCII characters in a string, one bit for each: a quick test that rules out most phrases.
+#[derive(Clone, Copy)]
 struct AsciiSet(u128);
 
 impl AsciiSet {
-    fn of(text: &str) -> Self {
-        Self(text.bytes().filter(u8::is_ascii).fold(0, |chars, byte| chars | 1 << byte))
+    const fn of(text: &str) -> Self {
+        let (bytes, mut chars, mut at) = (text.as_bytes(), 0, 0);
+        while at < bytes.len() {
+            if bytes[at].is_ascii() {
+                chars |= 1 << bytes[at];
+            }
+            at += 1;
+        }
+        Self(chars)
     }
 
-    fn may_contain(&self, mark: &str) -> bool {
-        let needed = Self::of(mark).0;
-        self.0 & needed == needed
+    fn may_contain(self, mark: &Mark) -> bool {
+        self.0 & mark.chars.0 == mark.chars.0
     }
+}
+
+/// A text to search for.
+#[derive(Clone, Copy)]
+struct Mark {
+    text: &'static str,
+    chars: AsciiSet,
+}
+
+const fn marks<const COUNT: usize>(texts: [&'static str; COUNT]) -> [Mark; COUNT] {
+    let mut marks = [Mark { text: "", chars: AsciiSet(0) }; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        marks[at] = Mark { text: texts[at], chars: AsciiSet::of(texts[at]) };
+        at += 1;
+    }
+    marks
 }
 
 /// An error that contains internals of the server.
@@ -87,23 +111,18 @@ pub(super) fn information_leak(
 /// The first part of a text that an error should not contain, and its offset.
 fn find(text: &str, known: impl Fn(&str) -> bool) -> Option<(&'static str, usize)> {
     let chars = AsciiSet::of(text);
-    let marks = |marks: &[&'static str]| {
-        let mut possible = marks.iter().filter(|mark| chars.may_contain(mark));
-        possible.find_map(|mark| text.find(mark).filter(|_| !known(mark)))
-    };
-    if let Some(at) = marks(&STACK_TRACE_PHRASES).or_else(|| source_line(text, &known)) {
+    let possible = |marks: &'static [Mark]| marks.iter().filter(|mark| chars.may_contain(mark)).map(|mark| mark.text);
+    let phrase = |marks| possible(marks).find_map(|mark| text.find(mark).filter(|_| !known(mark)));
+    if let Some(at) = phrase(&STACK_TRACE_PHRASES).or_else(|| source_line(text, &known)) {
         return Some(("a stack trace", at));
     }
-    if let Some(at) =
-        SECRET_PREFIXES.iter().filter(|mark| chars.may_contain(mark)).find_map(|mark| secret(text, mark, &known))
-    {
+    if let Some(at) = possible(&SECRET_PREFIXES).find_map(|mark| secret(text, mark, &known)) {
         return Some(("a secret", at));
     }
-    if let Some(at) = marks(&RUNTIME_PHRASES) {
+    if let Some(at) = phrase(&RUNTIME_PHRASES) {
         return Some(("an error of its runtime", at));
     }
-    let mut paths = PATH_PREFIXES.iter().filter(|mark| chars.may_contain(mark));
-    paths.find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
+    possible(&PATH_PREFIXES).find_map(|mark| path(text, mark, &known)).map(|at| ("a path of its machine", at))
 }
 
 /// A place in a source file as traces name it: `File "x.py", line 3`.

@@ -43,10 +43,10 @@ pub(super) fn outcome_of(response: &Value) -> CallOutcome {
     }
 }
 
-/// The class of a response: its outcome, its code, and its message or its structure without the parts that vary.
+/// The class of a response that is this outcome: the outcome, the code, and the message or the structure without the parts that
+/// vary.
 #[must_use]
-pub(crate) fn response_class(exchange: &FuzzExchange) -> String {
-    let outcome = outcome(exchange);
+pub(crate) fn response_class(exchange: &FuzzExchange, outcome: CallOutcome) -> String {
     match (&exchange.outcome, exchange.responses.first()) {
         (ExchangeOutcome::Exited { status, .. }, _) => format!("{}: {status}", outcome.as_str()),
         (_, Some(response)) => class_of_response(response, outcome, &exchange.call.arguments),

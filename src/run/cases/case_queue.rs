@@ -15,6 +15,7 @@ use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
     was_refused,
 };
+use super::deferred::rests_on_open_silence;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
@@ -30,7 +31,7 @@ use crate::limits::{
 };
 use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
-use crate::run::target_state::{SessionHistory, Target};
+use crate::run::target_state::{DeferredJudgement, SessionHistory, Target};
 use crate::session::{Session, full_capabilities};
 use crate::spec::Era;
 use crate::transcript::Event;
@@ -333,9 +334,15 @@ impl SessionQueue {
         let (began, from) = (Instant::now(), session.connection.len());
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
         let (carried, closed) = carry_out_in_parallel(&self.target, case, body, session, &inventory, &kind).await;
-        let judged = judge(&self.target, case, body, carried);
         self.closed_others.extend(closed);
-        self.target.report_after(case, judged, Some(began), self.history.clone());
+        let judged = judge(&self.target, case, body, carried.as_deref().map_err(Clone::clone));
+        let (duration, history) = (began.elapsed(), self.history.clone());
+        match carried {
+            Ok(executions) if rests_on_open_silence(&judged, &executions, session.answer_times()) => {
+                self.target.defer(DeferredJudgement { case: Arc::clone(case), executions, duration, history });
+            }
+            Ok(_) | Err(_) => self.target.report_after(case, judged, Some(duration), history),
+        }
         self.history.cases.push(Arc::clone(case));
         if may_damage(case, self.target.revision) {
             if !still_serves(session, from, self.target.context.plan.timeout).await {
@@ -538,7 +545,7 @@ async fn run_repeatably(
     {
         executions.extend(repeated(target, case, body, inventory).await);
     }
-    judge(target, case, body, carried)
+    judge(target, case, body, carried.as_deref().map_err(Clone::clone))
 }
 
 /// The executions of a case on one more process: they show whether a list differs between connections, or changed with

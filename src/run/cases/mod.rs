@@ -11,6 +11,7 @@ pub(super) mod case_session;
 mod client_replies;
 pub(super) mod confirm;
 pub(super) mod confirm_passive;
+pub(super) mod deferred;
 mod execution;
 pub(super) mod needs;
 mod parallel_executions;

@@ -97,8 +97,8 @@ pub(super) async fn report_shared(
         Judgement::error(reason)
     } else {
         let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
-        let own = |executions: &Vec<Execution>| executions.iter().map(own).collect();
-        judge(&target, case, body, outcome.run.as_ref().map(own).map_err(Clone::clone))
+        let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
+        judge(&target, case, body, run.as_deref().map_err(Clone::clone))
     };
     target.report(case, judged, Some(began));
     if outcome.cut_off {

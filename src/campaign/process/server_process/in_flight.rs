@@ -107,7 +107,7 @@ impl ServerProcess {
                     let Some(pending_call) = state.pending.pop_front() else { continue };
                     self.wrong_ids += 1;
                     let responses = state.unmatched.take().into_iter().collect();
-                    self.close(&pending_call, responses, &mut state);
+                    Self::close(&pending_call, responses, &mut state);
                     (left, unrelated) = (limit, 0);
                 }
                 WaitOutcome::TimedOut if is_out_of_time => {}
@@ -176,10 +176,10 @@ impl ServerProcess {
             self.next_id += 1;
             self.next_id
         });
-        let mut length = 0;
+        let mut line = Arc::default();
         if let Some(pipe) = &mut self.pipe {
             let (name, meta) = (&self.tool_names[fuzz_call.tool], &self.meta);
-            length = pipe.queue_with(|line| write_line(line, name, meta, fuzz_call, id));
+            line = pipe.queue_with(|line| write_line(line, name, meta, fuzz_call, id));
             if let Some(fence) = fence {
                 let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
                 let meta = meta.trim_start_matches(',');
@@ -188,8 +188,8 @@ impl ServerProcess {
                 pipe.queue(request_line.as_bytes());
             }
         }
-        self.history_bytes += length;
-        self.history.push_back((id, fuzz_call.clone(), length));
+        self.history_bytes += line.len();
+        self.history.push_back((id, fuzz_call.clone(), line.len()));
         while self.history.len() > MAX_HISTORY || self.history_bytes > MAX_HISTORY_BYTES {
             let Some((_, fuzz_call, bytes)) = self.history.pop_front() else { break };
             self.history_bytes -= bytes;
@@ -198,7 +198,7 @@ impl ServerProcess {
                 self.last_of_previous = Some((id, fuzz_call));
             }
         }
-        PendingCall { index, id, fence, since, alone }
+        PendingCall { index, id, line, fence, since, alone }
     }
 
     /// Abandons the calls in flight.
@@ -213,7 +213,7 @@ impl ServerProcess {
                 _ => ExchangeOutcome::TimedOut { waited: limit.min(pending_call.since.elapsed()) },
             };
             let exchange =
-                self.exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), outcome, &mut noise);
+                Self::exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), outcome, &mut noise);
             burst.open.push((pending_call.index, exchange));
         }
         // A silent process may only be slow.
@@ -223,8 +223,8 @@ impl ServerProcess {
     }
 
     /// Records the responses to a call.
-    fn close(&self, pending_call: &PendingCall, responses: Vec<Value>, state: &mut InFlight<'_>) {
-        let exchange = self.exchange(
+    fn close(pending_call: &PendingCall, responses: Vec<Value>, state: &mut InFlight<'_>) {
+        let exchange = Self::exchange(
             &state.fuzz_calls[pending_call.index],
             pending_call,
             responses,
@@ -255,7 +255,7 @@ impl ServerProcess {
                 let Some(pending_call) = state.pending.pop_front() else { return false };
                 let unread =
                     json!({"jsonrpc": "2.0", "id": pending_call.id, "result": {"content": []}, "unread": true});
-                self.close(&pending_call, vec![unread], state);
+                Self::close(&pending_call, vec![unread], state);
                 return true;
             }
             _ if is_noise(frame.json()) => {
@@ -308,7 +308,7 @@ impl ServerProcess {
             && let Some(pending_call) = state.pending.remove(at)
         {
             let responses = if pending_call.fence.is_some() { Vec::new() } else { vec![message] };
-            self.close(&pending_call, responses, state);
+            Self::close(&pending_call, responses, state);
             return true;
         }
         // Input that cannot be parsed is answered without an id, or not at all.
@@ -325,7 +325,6 @@ impl ServerProcess {
 
     /// Combines a call with its outcome.
     pub(super) fn exchange(
-        &self,
         fuzz_call: &FuzzCall,
         pending_call: &PendingCall,
         responses: Vec<Value>,
@@ -334,7 +333,7 @@ impl ServerProcess {
     ) -> FuzzExchange {
         FuzzExchange {
             call: Arc::clone(&fuzz_call.call),
-            line: self.request_line(fuzz_call, pending_call.id),
+            line: Arc::clone(&pending_call.line),
             id: pending_call.id,
             responses,
             noise: std::mem::take(noise),

@@ -1,11 +1,15 @@
 //! A call that waits for its response.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 /// A call that is in flight.
 pub(super) struct PendingCall {
     pub(super) index: usize,
     pub(super) id: i64,
+    /// What was sent.
+    pub(super) line: Arc<[u8]>,
     /// The id of a request sent after a line that need not be answered.
     pub(super) fence: Option<i64>,
     pub(super) since: Instant,
@@ -14,8 +18,8 @@ pub(super) struct PendingCall {
 
 impl PendingCall {
     /// A call that was made earlier.
-    pub(super) fn of(id: i64) -> Self {
-        Self { index: 0, id, fence: None, since: Instant::now(), alone: false }
+    pub(super) fn of(id: i64, line: Arc<[u8]>) -> Self {
+        Self { index: 0, id, line, fence: None, since: Instant::now(), alone: false }
     }
 
     /// The id of the request that has to be answered.
