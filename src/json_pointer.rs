@@ -1,8 +1,10 @@
 //! JSON Pointers (RFC 6901): their tokens, and what one into a schema says about instances.
 
+use std::borrow::Cow;
+
 /// A member's name as a token: `~` becomes `~0`, and `/` becomes `~1`.
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
+fn escape(name: &str) -> Cow<'_, str> {
+    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1").into() } else { name.into() }
 }
 
 /// A token as a member's name.
@@ -14,7 +16,10 @@ pub fn unescape(token: &str) -> String {
 /// The pointer to a member of what a pointer leads to.
 #[must_use]
 pub fn join(pointer: &str, name: &str) -> String {
-    format!("{pointer}/{}", escape(name))
+    let mut joined = String::with_capacity(pointer.len() + 1 + name.len());
+    joined.push_str(pointer);
+    push(&mut joined, name);
+    joined
 }
 
 /// Extends a pointer to a member of what it leads to.
