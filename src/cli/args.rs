@@ -77,6 +77,9 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Inspect a server and write mcp-conformance.toml for it, which `mcp-conformance` alone then uses.
     Init(InitArgs),
+    /// Show what a run sees of a server, which tools it can use and why not the others, and what to do next. Like each run, it
+    /// calls every tool once that may be called.
+    Doctor(DoctorArgs),
     /// Explain a case or a requirement: what it checks, why, and how to fix a server that violates it.
     Explain(ExplainArgs),
     /// Show which requirements of the specification have a case, and which do not.
@@ -358,14 +361,27 @@ pub(super) struct CoverageArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct HintsArgs {
+    /// File to write the hints to; an existing file is not overwritten [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) look: LookArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    pub(super) look: LookArgs,
+}
+
+/// What `hints` and `doctor` look at, and how.
+#[derive(Debug, ClapArgs)]
+pub(super) struct LookArgs {
     /// The command that starts the server, with its arguments, or the URL of a running server; options of
     /// mcp-conformance come before it.
     #[arg(value_name = "SERVER", trailing_var_arg = true)]
     pub(super) server: Vec<OsString>,
-
-    /// File to write the hints to; an existing file is not overwritten [default: standard output].
-    #[arg(long, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
 
     /// Revision to try, such as 2025-06-18, `latest` or `all`; repeatable [default: every released revision
     /// that the server supports].

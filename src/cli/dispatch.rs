@@ -14,7 +14,7 @@ use super::config::{ConfigError, Configured, with_configuration};
 use super::error::CliError;
 use super::stdout::print;
 use super::{
-    completions, coverage, demo, docs, exit_code, explain, hints, init, judge, judge_file, record, replay,
+    completions, coverage, demo, docs, doctor, exit_code, explain, hints, init, judge, judge_file, record, replay,
     saved_reports, serve,
 };
 
@@ -66,6 +66,7 @@ fn dispatch(args: Args, words: &[OsString]) -> Result<ExitCode, CliError> {
         Some(Command::Init(init)) => init::init(&init, words),
         Some(Command::Completions(args)) => print(|out| Ok(completions::completions(args.shell, out)?)),
         Some(Command::Man) => print(|out| Ok(completions::manual_page(out)?)),
+        Some(Command::Doctor(args)) => doctor::doctor(&args, words),
         Some(Command::Explain(explain)) => print(|out| explain::explain(&explain, out)),
         Some(Command::Coverage(coverage)) => print(|out| coverage::coverage(&coverage, out)),
         Some(Command::Docs(args)) => print(|out| docs::docs(&args, out)),

@@ -21,9 +21,10 @@ use super::stdout::print;
 
 /// Tries out the server of the command line and writes the hints.
 pub(super) fn hints(args: &HintsArgs, line: &[OsString]) -> Result<Conclusion, CliError> {
-    server_check::find_mistake(&args.server, line, args.connection.process.cwd.as_deref())?;
-    let server = args.connection.server(&args.server)?;
-    let plan = plan(&server, &args.settings()?)?;
+    let look = &args.look;
+    server_check::find_mistake(&look.server, line, look.connection.process.cwd.as_deref())?;
+    let server = look.connection.server(&look.server)?;
+    let plan = plan(&server, &look.settings()?)?;
     let server_command = plan.reproduce_suffix.clone();
     // Opened before the server is started; an existing file may contain an author's own hints.
     let file = args.output.as_ref().map(|path| {

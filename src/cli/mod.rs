@@ -13,6 +13,7 @@ mod coverage;
 mod demo;
 mod dispatch;
 mod docs;
+mod doctor;
 mod error;
 mod exit_code;
 mod explain;

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::{CallPolicy, FuzzSettings, Revisions, Settings};
 
-use super::args::{CallArgs, FuzzArgs, HintsArgs, JudgeArgs, NO_REGRESSIONS};
+use super::args::{CallArgs, FuzzArgs, JudgeArgs, LookArgs, NO_REGRESSIONS};
 use super::error::CliError;
 use super::values::{FuzzCalls, RevisionChoice};
 
@@ -36,7 +36,7 @@ impl JudgeArgs {
     }
 }
 
-impl HintsArgs {
+impl LookArgs {
     /// The settings that the options describe.
     pub(super) fn settings(&self) -> Result<Settings, CliError> {
         Ok(Settings {

@@ -5,6 +5,7 @@ mod browser;
 mod commands;
 mod config;
 mod differential;
+mod doctor;
 mod evaluation;
 mod formats;
 mod fuzz_cases;
@@ -67,6 +68,7 @@ pub(crate) const GROUPS: &[Group] = &[
             runner::trials,
             gating::trials,
             config::trials,
+            doctor::trials,
             mistakes::trials,
         ],
     },

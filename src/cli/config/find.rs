@@ -19,7 +19,7 @@ use crate::cli::config_file_name::FILE_NAME;
 use crate::cli::server::Header;
 
 /// The subcommands that take the server from a configuration, with those keys that they do not take.
-const SUBCOMMANDS: [(&str, &[&str]); 2] = [("hints", &[]), ("replay", &["revision"])];
+const SUBCOMMANDS: [(&str, &[&str]); 3] = [("doctor", &[]), ("hints", &[]), ("replay", &["revision"])];
 
 /// The option with the folder of failing calls.
 const REGRESSIONS: &str = "regressions";
