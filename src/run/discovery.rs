@@ -18,14 +18,14 @@ mod working_arguments;
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) use self::client_requests::{Attribution, RequestsByTool};
 pub(super) use self::hint_requests::send_hint_request;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
 use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
-use super::pagination::list_tools;
+use super::pagination::{Pages, list_tools};
 use crate::client::WaitOutcome;
 use crate::inventory::Inventory;
 use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
@@ -90,7 +90,7 @@ impl Repetition {
     async fn send_requests(self, session: &mut Session, timeout: Duration) {
         if session.parameters.declares("tools.listChanged") && !session.connection.is_closed() {
             // If the calls changed the list, the server should have announced it.
-            list_tools(session, timeout, |_| ()).await;
+            list_tools(session, timeout).await;
         }
         if let Some(subscription) = self.subscription {
             subscription.close(session, timeout).await;
@@ -100,24 +100,51 @@ impl Repetition {
 }
 
 /// Lists the tools, calls each callable tool once, and sends the hint requests; also returns what is left to do, so that
-/// cases need not wait for it. `after_first_request` is called once its first request was waited for.
+/// cases need not wait for it. `after_first_answers` is called once it is known whether the server
+/// is slow to answer.
 pub(super) async fn discover(
     session: &mut Session,
     plan: &Plan,
-    after_first_request: impl FnOnce(&Session) + Send,
+    after_first_answers: impl FnOnce(&Session) + Send,
 ) -> (Inventory, RemainingDiscovery) {
-    let (mut inventory, remaining) = discover_plainly(session, plan, after_first_request).await;
+    let (mut inventory, remaining) = discover_plainly(session, plan, after_first_answers).await;
     hint_requests::send_all(session, plan, &mut inventory).await;
     (inventory, remaining)
+}
+
+/// Lists the tools. A first page that is slow may have been built for the first time, so that one more request shows whether
+/// the server takes long for every response.
+async fn list_tools_first(
+    session: &mut Session,
+    timeout: Duration,
+    after_first_answers: impl FnOnce(&Session) + Send,
+) -> Vec<Value> {
+    const METHOD: &str = "tools/list";
+    let mut pages = Pages::default();
+    let mut continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+    if session.is_slow() {
+        send_control_request(session, session.response_timeout(timeout)).await;
+    }
+    after_first_answers(session);
+    while continues {
+        continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+    }
+    pages.results
+}
+
+/// Sends a request that every server answers, if only with an error.
+async fn send_control_request(session: &mut Session, limit: Duration) -> WaitOutcome<Value> {
+    let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
+    session.request(method, json!({}), limit).await
 }
 
 async fn discover_plainly(
     session: &mut Session,
     plan: &Plan,
-    after_first_request: impl FnOnce(&Session) + Send,
+    after_first_answers: impl FnOnce(&Session) + Send,
 ) -> (Inventory, RemainingDiscovery) {
     let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
-    let pages = list_tools(session, session.response_timeout(plan.timeout), after_first_request).await;
+    let pages = list_tools_first(session, session.response_timeout(plan.timeout), after_first_answers).await;
     let timeout = session.response_timeout(plan.timeout);
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
@@ -128,8 +155,7 @@ async fn discover_plainly(
     if session.unanswered > 0 {
         // One more request, of another kind, distinguishes a silent server from a slow list. It may be busy for a while.
         let limit = plan.timeout * TIMEOUTS_OF_SILENT_SERVER;
-        let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
-        if matches!(session.request(method, json!({}), limit).await, WaitOutcome::TimedOut) {
+        if matches!(send_control_request(session, limit).await, WaitOutcome::TimedOut) {
             session.connection.record(Event::Abandoned);
             inventory.stop_reason = Some("the server stopped answering after the session was opened".to_owned());
         }

@@ -133,7 +133,7 @@ async fn try_revision(
     not_called: &mut BTreeMap<String, String>,
 ) {
     let until = Instant::now() + HINT_TIME_PER_REVISION;
-    let pages = list_tools(session, plan.timeout, |_| ()).await;
+    let pages = list_tools(session, plan.timeout).await;
     let inventory = Inventory::from_pages(&pages, plan.calls);
     let primitives = list_only(session, plan.timeout).await;
     // Messages that the server sends on its own after opening are not caused by a request.

@@ -21,7 +21,7 @@ pub(super) struct Pages {
 impl Pages {
     /// Reads the next page, and waits for it as long as `limit`; returns whether another one follows. None does if the
     /// pages repeat or exceed the maximum.
-    async fn read_next(
+    pub(super) async fn read_next(
         &mut self,
         session: &mut Session,
         method: &str,
@@ -58,18 +58,7 @@ pub(super) async fn read_pages(
     pages
 }
 
-/// The results of `tools/list`. `after_first_page` is called once its first page was waited for.
-pub(super) async fn list_tools(
-    session: &mut Session,
-    timeout: Duration,
-    after_first_page: impl FnOnce(&Session),
-) -> Vec<Value> {
-    const METHOD: &str = "tools/list";
-    let mut pages = Pages::default();
-    let mut continues = pages.read_next(session, METHOD, None, |_| timeout).await;
-    after_first_page(session);
-    while continues {
-        continues = pages.read_next(session, METHOD, None, |_| timeout).await;
-    }
-    pages.results
+/// The results of `tools/list`.
+pub(super) async fn list_tools(session: &mut Session, timeout: Duration) -> Vec<Value> {
+    read_pages(session, "tools/list", None, |_| timeout).await.results
 }

@@ -11,6 +11,7 @@ use crate::case::{Active, Body, Case, Process};
 use crate::check::Judgement;
 use crate::context::PermitRequest;
 use crate::inventory::Inventory;
+use crate::limits::SLOW_ANSWER;
 use crate::run::cases::case_queue::{
     run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
 };
@@ -125,10 +126,10 @@ impl TargetRun {
 /// Whether cases need not wait for discovery, which takes long on a slow server; if so, they get to know what its opening
 /// showed.
 fn cases_need_not_wait(target: &Target, main: &Session) -> bool {
-    if !main.is_slow() {
+    let startup = main.connection.first_line().unwrap_or_default();
+    if !main.is_slow() || startup < SLOW_ANSWER {
         return false;
     }
-    let startup = main.connection.first_line().unwrap_or_default();
     target.context.slow_server.mark(startup);
     // What a hint shows may serve any case.
     if !target.context.plan.hints.is_empty() || target.context.plan.jobs <= 1 {
@@ -143,9 +144,9 @@ fn cases_need_not_wait(target: &Target, main: &Session) -> bool {
 async fn discover_target(
     target: &Target,
     main: &mut Session,
-    after_first_request: impl FnOnce(&Session) + Send,
+    after_first_answers: impl FnOnce(&Session) + Send,
 ) -> RemainingDiscovery {
-    let (discovered, remaining) = discover(main, &target.context.plan, after_first_request).await;
+    let (discovered, remaining) = discover(main, &target.context.plan, after_first_answers).await;
     main.answer_times().record_exchanges(&main.transcript_from(0), |_| true);
     let startup = main.connection.first_line().unwrap_or_default();
     if let Some(reason) = &discovered.stop_reason {

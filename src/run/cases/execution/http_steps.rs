@@ -138,6 +138,8 @@ fn direct_request(
             let limit = Duration::from_millis(limit);
             session.answer_times().at_least(limit).min(timeout.max(limit))
         }
+        // It must not end by itself while a later step waits for a response: that may be what the step is about.
+        Some(limit) if send.keep_open => Duration::from_millis(limit) + timeout,
         Some(limit) => Duration::from_millis(limit),
         None if is_open_ended(send) => session.answer_times().at_least(GET_HEAD_TIME).min(timeout),
         None => timeout,
