@@ -41,7 +41,7 @@ pub struct HttpCall {
     #[cfg_attr(test, schemars(extend("default" = "response")))]
     pub until: Until,
     /// For how many milliseconds the response is read at most; by default 300 for a GET, otherwise the timeout of a
-    /// request.
+    /// request. With `keep-open`, the timeout of a request is added, so that it outlasts the waits of later steps.
     #[serde(default)]
     #[cfg_attr(test, schemars(range(min = 1, max = 10_000)))]
     pub timeout_ms: Option<u64>,

@@ -13,12 +13,9 @@ use serde_json::Value;
 
 use super::args::DoctorArgs;
 use super::error::CliError;
-use super::output::Output;
-use super::report_args::OutputArgs;
-use super::run::run_to_end;
+use super::run::run_quietly;
 use super::server_check;
 use super::stdout::print;
-use super::values::Color;
 
 /// The case that is run: it watches, and sends nothing.
 const CASE: &str = "jsonrpc/answered-once";
@@ -38,15 +35,7 @@ pub(super) fn doctor(args: &DoctorArgs, line: &[OsString]) -> Result<Conclusion,
     let settings = Settings { select: vec![CASE.to_owned()], retries: 0, ..look.settings()? };
     let command = plan(&server, &settings)?.reproduce_suffix;
     let run = PreparedRun::new(&server, &settings)?;
-    let quiet = OutputArgs {
-        report: Vec::new(),
-        sarif_file: None,
-        compare: None,
-        color: Color::Never,
-        quiet: true,
-        verbose: false,
-    };
-    let (report, _) = run_to_end(run, &Output::open(&quiet)?, None, |_| {})?;
+    let report = run_quietly(run)?;
     let problem = report.summary.as_ref().and_then(|summary| summary.problem.as_ref());
     if let (true, Some(problem)) = (report.targets.is_empty(), problem) {
         return Err(CliError::InitServer { message: problem.message.clone(), hint: problem.hint.clone() });

@@ -12,12 +12,9 @@ use mcp_conformance::{CallPolicy, Settings};
 use super::config_args::{CiSystem, InitArgs};
 use super::error::CliError;
 use super::init_template::{ServerDescription, configuration, github_workflow, gitlab_pipeline};
-use super::output::Output;
-use super::report_args::OutputArgs;
-use super::run::run_to_end;
+use super::run::run_quietly;
 use super::server_check;
 use super::stdout::print;
-use super::values::Color;
 
 /// The cases that are run to inspect a server: they send nothing that changes it.
 const CASES: &str = "tools/list/*";
@@ -80,15 +77,7 @@ fn inspect(args: &InitArgs, line: &[OsString]) -> Result<ServerDescription, CliE
         ..Settings::default()
     };
     let run = PreparedRun::new(&server, &settings)?;
-    let quiet = OutputArgs {
-        report: Vec::new(),
-        sarif_file: None,
-        compare: None,
-        color: Color::Never,
-        quiet: true,
-        verbose: false,
-    };
-    let (report, _) = run_to_end(run, &Output::open(&quiet)?, None, |_| {})?;
+    let report = run_quietly(run)?;
     describe(&report)
 }
 

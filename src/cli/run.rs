@@ -11,6 +11,8 @@ use tokio::sync::watch;
 
 use super::error::CliError;
 use super::output::{Listeners, Output, TranscriptFile, Unwritten};
+use super::report_args::OutputArgs;
+use super::values::Color;
 
 /// Makes a run to its end, or until a signal, and returns its report, and what could not be written meanwhile. `baseline`
 /// compares the report with the known findings. No process that the run started is left then.
@@ -27,6 +29,20 @@ pub(super) fn run_to_end(
     let mut unwritten = listeners.lock().unwrap_or_else(PoisonError::into_inner).take_unwritten();
     unwritten.live = unwritten.live.or(handled.err());
     Ok((report, unwritten))
+}
+
+/// Makes a run that prints nothing, and returns its report.
+pub(super) fn run_quietly(run: PreparedRun) -> Result<Report, CliError> {
+    let quiet = OutputArgs {
+        report: Vec::new(),
+        sarif_file: None,
+        compare: None,
+        color: Color::Never,
+        quiet: true,
+        verbose: false,
+    };
+    let (report, _) = run_to_end(run, &Output::open(&quiet)?, None, |_| {})?;
+    Ok(report)
 }
 
 /// Runs work that starts processes to its end, or until a signal stops it. No process that it started is left then.

@@ -100,8 +100,7 @@ impl Repetition {
 }
 
 /// Lists the tools, calls each callable tool once, and sends the hint requests; also returns what is left to do, so that
-/// cases need not wait for it. `after_first_answers` is called once it is known whether the server
-/// is slow to answer.
+/// cases need not wait for it. `after_first_answers` is called once it is known whether the server is slow to answer.
 pub(super) async fn discover(
     session: &mut Session,
     plan: &Plan,
@@ -170,10 +169,10 @@ async fn discover_plainly(
     let mut remaining =
         RemainingDiscovery { unanswered_calls, attribution: None, repetition: Some(Repetition { subscription }) };
     if session.is_slow() {
-        inventory.awaits_client_requests = !attribution.is_empty();
+        inventory.awaits_client_requests = attribution.len() > 0;
         remaining.attribution = inventory.awaits_client_requests.then_some(attribution);
     } else {
-        let requests = attribution.make_calls(session, &inventory, plan.timeout).await;
+        let requests = attribution.make_calls(session, &inventory, plan.timeout, |_| true).await;
         inventory.set_client_requests(requests);
         remaining.send_requests(session, timeout).await;
     }

@@ -1,63 +1,70 @@
-//! Calls tools of a slow server on further sessions, to see during the calls of which the server makes requests of the client.
+//! Calls tools again to see during the calls of which the server makes requests of the client: on the session of a queue, and on
+//! further sessions of a slow server as well.
+//!
+//! The session of the queue makes all calls that no other session took, so nothing depends on whether others can be opened.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::additional_session::open_additional_session;
 use super::case_session::{ClosedSessions, close};
+use super::parallel_executions::SessionKind;
 use crate::inventory::Inventory;
+use crate::limits::MIN_CASES_PER_SESSION;
 use crate::run::discovery::{Attribution, RequestsByTool};
 use crate::run::target_state::Target;
+use crate::session::Session;
 
-/// Calls the tools of each part on a session of its own, side by side, and completes the inventory by the requests that the
-/// server makes meanwhile, and by those that are found on the session of the caller.
-pub(super) async fn attribute_elsewhere(
-    target: Target,
-    capabilities: Value,
-    purpose: &'static str,
-    parts: Vec<Attribution>,
-    found_by_caller: oneshot::Receiver<RequestsByTool>,
+/// Calls the tools, and completes the inventory by the requests that the server makes meanwhile.
+pub(super) async fn attribute_side_by_side(
+    target: &Target,
+    session: &mut Session,
+    kind: &SessionKind<'_>,
+    attribution: &Attribution,
 ) -> ClosedSessions {
     let inventory = target.inventory().await;
-    let (mut closed, mut requests) = (ClosedSessions::new(), RequestsByTool::new());
-    let mut sessions = JoinSet::new();
-    for part in parts {
-        let (target, capabilities, inventory) = (target.clone(), capabilities.clone(), Arc::clone(&inventory));
-        sessions.spawn(async move { make_calls(target, capabilities, purpose, part, inventory).await });
+    let mut others = JoinSet::new();
+    if target.context.allows_more_sessions() {
+        for _ in 0..attribution.len().div_ceil(MIN_CASES_PER_SESSION) {
+            let (target, capabilities, inventory) = (target.clone(), kind.capabilities.clone(), Arc::clone(&inventory));
+            others.spawn(attribute_elsewhere(target, capabilities, kind.purpose, attribution.clone(), inventory));
+        }
     }
-    while let Some(finished) = sessions.join_next().await {
+    let timeout = target.context.plan.timeout;
+    let mut requests = attribution.make_calls(session, &inventory, timeout, |_| true).await;
+    let mut closed = ClosedSessions::new();
+    while let Some(finished) = others.join_next().await {
         match finished {
-            Ok((found, of_part)) => {
+            Ok((found, sessions)) => {
                 requests.extend(found);
-                closed.extend(of_part);
+                closed.extend(sessions);
             }
             Err(error) => target.give_up(&format!("an internal task failed: {error}")),
         }
     }
-    // The caller is gone only if the run is ending.
-    requests.extend(found_by_caller.await.unwrap_or_default());
     let mut inventory = Inventory::clone(&inventory);
     inventory.set_client_requests(requests);
     target.set_inventory(Arc::new(inventory));
     closed
 }
 
-/// Calls the tools of one part on a session of its own, which is closed then.
-async fn make_calls(
+/// Calls tools on another session, which is closed then; another session may not know the values of earlier results.
+async fn attribute_elsewhere(
     target: Target,
     capabilities: Value,
     purpose: &'static str,
-    part: Attribution,
+    attribution: Attribution,
     inventory: Arc<Inventory>,
 ) -> (RequestsByTool, ClosedSessions) {
-    let (mut session, permit) = match open_additional_session(&target, &capabilities, purpose, || true).await {
+    let opened = open_additional_session(&target, &capabilities, purpose, || attribution.len() > 0).await;
+    let (mut session, permit) = match opened {
         Ok(opened) => opened,
         Err(closed) => return (RequestsByTool::new(), closed),
     };
-    let requests = part.make_calls(&mut session, &inventory, target.context.plan.timeout).await;
+    let timeout = target.context.plan.timeout;
+    let requests = attribution.make_calls(&mut session, &inventory, timeout, |tool| !tool.depends_on_results).await;
     let _permit = target.context.release_if_idle(permit);
     (requests, vec![close(&target, session).await])
 }

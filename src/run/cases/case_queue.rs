@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::additional_session::open_additional_session;
-use super::attribution::attribute_elsewhere;
+use super::attribution::attribute_side_by_side;
 use super::case_run::{carry_out_fresh, judge};
 use super::case_session::{
     ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
@@ -188,9 +187,9 @@ impl SessionQueue {
         }
     }
 
-    /// Runs cases, with those that are left of the early ones, and closes the session. `more` are its other sessions. While calls are in flight, those come
-    /// first that use no tool. Those that may damage a session run last, so that no other case shares one with what they
-    /// did; on a slow server, they begin at once on sessions of their own.
+    /// Runs cases, with those that are left of the early ones, and closes the session and `more`, which are next to it. While
+    /// calls are in flight, those cases come first that use no tool. Those that may damage a session run last, so that no
+    /// other case shares one with what they did; on a slow server, they begin at once on sessions of their own.
     async fn run(
         mut self,
         cases: Vec<Arc<Case>>,
@@ -228,22 +227,13 @@ impl SessionQueue {
         self.closed
     }
 
-    /// Sends the requests that are left of discovery, and completes the inventory by what they show: those that can be sent
-    /// on any session, on further ones of a slow server.
-    async fn finish_discovery(&mut self, more: &mut JoinSet<ClosedSessions>) {
+    /// Sends the requests that are left of discovery, and completes the inventory by what they show.
+    async fn finish_discovery(&mut self) {
         let Some(session) = &mut self.session else { return };
         let timeout = self.target.context.plan.timeout;
-        if let Some(mut attribution) = self.remaining_discovery.take_attribution() {
-            let inventory = self.target.inventory().await;
-            let mut elsewhere = Vec::new();
-            if self.target.context.allows_more_sessions() {
-                elsewhere = attribution.divide(MIN_CASES_PER_SESSION, &inventory);
-            }
-            let (target, capabilities) = (self.target.clone(), self.capabilities.clone());
-            let (here, found_here) = oneshot::channel();
-            more.spawn(attribute_elsewhere(target, capabilities, self.purpose, elsewhere, found_here));
-            // The receiver is gone only if the run is ending.
-            let _ending = here.send(attribution.make_calls(session, &inventory, timeout).await);
+        if let Some(attribution) = self.remaining_discovery.take_attribution() {
+            let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
+            self.closed_others.extend(attribute_side_by_side(&self.target, session, &kind, &attribution).await);
         }
         self.remaining_discovery.send_requests(session, timeout).await;
     }
@@ -273,7 +263,7 @@ impl SessionQueue {
             remaining.put_long_first();
             self.open_more_sessions(&mut more, &remaining, MAX_MORE_SESSIONS_OF_SLOW_SERVER);
         }
-        self.finish_discovery(&mut more).await;
+        self.finish_discovery().await;
         let (began, mut done) = (Instant::now(), 0);
         while let Some(case) = remaining.next() {
             self.run_case(&case).await;
@@ -335,7 +325,7 @@ impl SessionQueue {
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
         let (carried, closed) = carry_out_in_parallel(&self.target, case, body, session, &inventory, &kind).await;
         self.closed_others.extend(closed);
-        let judged = judge(&self.target, case, body, carried.as_deref().map_err(Clone::clone));
+        let judged = judge(&self.target, case, body, &carried);
         let (duration, history) = (began.elapsed(), self.history.clone());
         match carried {
             Ok(executions) if rests_on_open_silence(&judged, &executions, session.answer_times()) => {
@@ -545,7 +535,7 @@ async fn run_repeatably(
     {
         executions.extend(repeated(target, case, body, inventory).await);
     }
-    judge(target, case, body, carried.as_deref().map_err(Clone::clone))
+    judge(target, case, body, &carried)
 }
 
 /// The executions of a case on one more process: they show whether a list differs between connections, or changed with

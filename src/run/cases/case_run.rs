@@ -27,7 +27,7 @@ pub(super) async fn run_case(
     inventory: &Inventory,
 ) -> Judgement {
     let carried = carry_out_share(target, case, body, session, inventory, &ExecutionShare::default()).await;
-    judge(target, case, body, carried.as_deref().map_err(Clone::clone))
+    judge(target, case, body, &carried)
 }
 
 /// Carries out the executions of a case that fall to this session.
@@ -60,15 +60,10 @@ pub(super) async fn carry_out_share(
 }
 
 /// Judges a case by its executions.
-pub(in crate::run) fn judge(
-    target: &Target,
-    case: &Case,
-    body: &Active,
-    carried: Result<&[Execution], Judgement>,
-) -> Judgement {
+pub(in crate::run) fn judge(target: &Target, case: &Case, body: &Active, carried: &CaseRun) -> Judgement {
     match carried {
         Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, executions)),
-        Err(judged) => judged,
+        Err(judged) => judged.clone(),
     }
 }
 
@@ -81,7 +76,7 @@ pub(super) async fn run_fresh(
     inventory: &Inventory,
 ) -> Judgement {
     let carried = carry_out_fresh(target, case, body, session, inventory).await;
-    judge(target, case, body, carried.as_deref().map_err(Clone::clone))
+    judge(target, case, body, &carried)
 }
 
 /// Carries out the steps of a case on a fresh process.

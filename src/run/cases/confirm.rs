@@ -213,7 +213,10 @@ impl<'a> SequenceSearch<'a> {
         let purpose = format!("case {}, sequence", self.case.id);
         let mut session = open(self.target, self.history.capabilities.clone(), &purpose).await.ok()?;
         if self.history.with_discovery {
-            let (_, mut remaining) = discover(&mut session, &context.plan, |_| ()).await;
+            let (inventory, mut remaining) = discover(&mut session, &context.plan, |_| ()).await;
+            if let Some(attribution) = remaining.take_attribution() {
+                attribution.make_calls(&mut session, &inventory, context.plan.timeout, |_| true).await;
+            }
             remaining.send_requests(&mut session, context.plan.timeout).await;
         }
         for case in cases {

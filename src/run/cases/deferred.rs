@@ -28,7 +28,7 @@ pub(in crate::run) fn report_deferred(target: &Target) {
         for execution in &mut executions {
             execution.silent_methods.clone_from(&silent_methods);
         }
-        let judged = judge(target, &case, body, Ok(&executions));
+        let judged = judge(target, &case, body, &Ok(executions));
         target.report_after(&case, judged, Some(duration), history);
     }
 }

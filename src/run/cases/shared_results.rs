@@ -98,7 +98,7 @@ pub(super) async fn report_shared(
     } else {
         let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
         let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
-        judge(&target, case, body, run.as_deref().map_err(Clone::clone))
+        judge(&target, case, body, &run)
     };
     target.report(case, judged, Some(began));
     if outcome.cut_off {

@@ -1,23 +1,23 @@
 //! Determines during the call of which tools the server makes requests of the client.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::client::WaitOutcome;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Tool};
 use crate::limits::{MAX_CALLS_FOR_REQUESTS, STREAM_END_TIMEOUT};
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::{Entry, Event, messages};
 use crate::wire::{MessageKind, same_id};
 
-/// The tools to call again, alone: the server made a request while calls of them were in flight, and it may belong to any
-/// of these.
-#[derive(Debug)]
-pub(in crate::run) struct Attribution(Vec<String>);
+/// The tools that are left to call again, alone: the server made a request while calls of them were in flight, and it may
+/// belong to any of these. Several sessions may share them; a clone is the same list.
+#[derive(Debug, Clone)]
+pub(in crate::run) struct Attribution(Arc<Mutex<VecDeque<String>>>);
 
 /// The requests that the server made of the client during the calls of tools, by the name of the tool.
 pub(in crate::run) type RequestsByTool = BTreeMap<String, Vec<Value>>;
@@ -29,40 +29,38 @@ impl Attribution {
         for tool in inventory.tools.iter_mut().filter(|tool| names.contains(&tool.name)) {
             tool.may_ask_client = true;
         }
-        Self(names)
+        Self(Arc::new(Mutex::new(names.into())))
     }
 
-    /// Whether no tool has to be called again.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// How many tools are left.
+    pub(in crate::run) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Divides the tools among sessions, at most so many for each; those whose arguments another session may not know stay
-    /// here.
-    pub(in crate::run) fn divide(&mut self, max: usize, inventory: &Inventory) -> Vec<Self> {
-        let is_bound = |name: &String| inventory.tools.iter().any(|tool| tool.name == *name && tool.depends_on_results);
-        let (bound, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0).into_iter().partition(is_bound);
-        self.0 = bound;
-        others.chunks(max.max(1)).map(|names| Self(names.to_vec())).collect()
+    /// Takes the next tool of those that are wanted.
+    fn next<'i>(&self, inventory: &'i Inventory, is_wanted: impl Fn(&Tool) -> bool) -> Option<&'i Tool> {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tool_of = |name: &String| inventory.tools.iter().find(|tool| tool.name == *name && is_wanted(tool));
+        let (at, tool) = names.iter().enumerate().find_map(|(at, name)| Some((at, tool_of(name)?)))?;
+        names.remove(at);
+        Some(tool)
     }
 
-    /// Calls the tools, one after the other, as long as the session answers.
+    /// Calls tools that are wanted, one after the other, as long as any is left and the session answers.
     pub(in crate::run) async fn make_calls(
-        self,
+        &self,
         session: &mut Session,
         inventory: &Inventory,
         timeout: Duration,
+        is_wanted: impl Fn(&Tool) -> bool + Sync,
     ) -> RequestsByTool {
         let mut requests = RequestsByTool::new();
-        for name in self.0 {
-            if session.connection.is_closed() || session.unanswered > 0 {
-                break;
-            }
-            let Some(tool) = inventory.tools.iter().find(|tool| tool.name == name) else { continue };
+        while !session.connection.is_closed() && session.unanswered == 0 {
+            let Some(tool) = self.next(inventory, &is_wanted) else { break };
             let arguments = tool.arguments.clone().unwrap_or_else(|| json!({}));
             let (from, limit) = (session.connection.len(), session.response_timeout(timeout));
-            session.request("tools/call", json!({ "name": name, "arguments": arguments }), limit).await;
-            requests.insert(name, session.transcript_from(from).requests_to_client());
+            session.request("tools/call", json!({ "name": tool.name, "arguments": arguments }), limit).await;
+            requests.insert(tool.name.clone(), session.transcript_from(from).requests_to_client());
         }
         requests
     }
