@@ -7,7 +7,7 @@ use mcp_conformance::reference::FaultSet;
 use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 
-use crate::support::reference::{JOBS, cases, judge_at_once, judge_in_order};
+use crate::support::reference::{JOBS, TIMEOUT, cases, judge_at_once, judge_in_order};
 use crate::support::{Trial, trial};
 
 /// The orders of the conforming server, with how many processes run at once.
@@ -18,7 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn the_conforming_server_passes_in_any_order() -> Result<(), String> {
-    let expected = judge_at_once(Launcher::Reference(Arc::default()), &Revision::ALL, cases().to_vec(), JOBS);
+    let expected = judge_at_once(Launcher::Reference(Arc::default()), &Revision::ALL, cases().to_vec(), TIMEOUT, JOBS);
     let mut problems = Vec::new();
     for (order, jobs) in ORDERS {
         let found = judge_in_order(FaultSet::none(), &Revision::ALL, order, jobs);

@@ -15,7 +15,7 @@ use mcp_conformance::verdict::Verdict;
 use tempfile::TempDir;
 
 use super::over_http::judge_over_http_with_timeout;
-use crate::support::reference::{RunResults, TIMEOUT, cases, judge_with_timeout};
+use crate::support::reference::{RunResults, TIMEOUT, cases, judge_at_once, judge_with_timeout};
 use crate::support::{PROGRAM, Trial, limits, program, program_command, trial};
 
 /// The revision that the trials use.
@@ -39,6 +39,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/calls-slower-than-the-timeout-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(3), limits::SLOW_CALLS)
         }),
+        trial("waiting/two-processes-at-once-lose-no-case", two_processes_at_once_lose_no_case),
         trial("waiting/a-tool-much-slower-than-the-timeout-is-no-finding", a_very_slow_tool_is_no_finding),
         trial("waiting/slow-answers-overlap-over-http", || {
             slow_answers_overlap_over_http(Fault::SlowAnswers, Duration::from_secs(5))
@@ -154,6 +155,14 @@ fn slow_answers_lose_no_case(fault: Fault, timeout: Duration, limit: Duration) -
         problems.push(format!("it took {duration:.1?}; the slowest cases, in milliseconds: {slowest:?}"));
     }
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+/// A slow server of which the user allows two processes at once: none of them waits for what only a third one would do.
+fn two_processes_at_once_lose_no_case() -> Result<(), String> {
+    let fast = judge_with(FaultSet::none(), TIMEOUT)?.0;
+    let launcher = Launcher::Reference(Arc::new(FaultSet::from(Fault::SlowAnswers)));
+    let slow = judge_at_once(launcher, &[REVISION], cases().to_vec(), Duration::from_secs(5), 2);
+    compare_verdicts(&fast, &slow)
 }
 
 /// Fails unless a slow server over HTTP gets the verdicts of a fast one, and its cases take at least this many times

@@ -116,9 +116,10 @@ pub(crate) fn judge_at_once(
     launcher: Launcher,
     revisions: &[Revision],
     cases: impl Into<Chosen>,
+    timeout: Duration,
     jobs: usize,
 ) -> RunResults {
-    block_on(&launcher.clone(), run_cases(launcher, revisions, cases, TIMEOUT, jobs))
+    block_on(&launcher.clone(), run_cases(launcher, revisions, cases, timeout, jobs))
 }
 
 /// The cases in an order that a number chooses.
@@ -134,7 +135,7 @@ fn shuffled(order: u64) -> Vec<Arc<Case>> {
 
 /// Judges the built-in server by the cases in this order, so many of them at once.
 pub(crate) fn judge_in_order(faults: FaultSet, revisions: &[Revision], order: u64, jobs: usize) -> RunResults {
-    judge_at_once(Launcher::Reference(Arc::new(faults)), revisions, shuffled(order), jobs)
+    judge_at_once(Launcher::Reference(Arc::new(faults)), revisions, shuffled(order), TIMEOUT, jobs)
 }
 
 /// Waits for a run on the servers of a launcher, by a clock that is paused where it can be.
