@@ -138,3 +138,76 @@ fn merge(results: Vec<WorkerResult>, fixed: Vec<FixedFailure>, tools: Vec<ToolFu
 pub(crate) fn uncalled_tool(name: &str, reason: String) -> ToolFuzz {
     ToolFuzz { note: Some(reason), ..ToolCounts::default().report(name, None) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+
+    use super::process::scripted::{Answer, ReceivedCall, ScriptedEnvironment, plan, selected_tool, settings};
+    use super::*;
+    use crate::case::Oracle;
+    use crate::plan::FuzzPlan;
+
+    /// A call as the server got it: the number of the process, the tool, the arguments.
+    type Received = (usize, String, String);
+
+    /// A server with failures of several kinds: one that a value alone shows, the same in another tool, one that needs
+    /// an earlier call, and one that ends the process.
+    fn faulty(call: &ReceivedCall<'_>) -> Answer {
+        let is_marked = |arguments: &Value| arguments["text"].as_str().is_some_and(|text| text.contains('%'));
+        let after_mark = call.earlier.iter().any(|(tool, arguments)| tool == "echo" && is_marked(arguments));
+        match call.tool {
+            "add" | "subtract" if call.integer("a") > 1_000 => Answer::Result(json!({ "content": "large" })),
+            "count" if call.integer("to") == 7 => Answer::Exit,
+            "count" if after_mark => Answer::tool_error("internal error: disk full"),
+            _ => Answer::text(call.arguments.to_string()),
+        }
+    }
+
+    /// The failures that a campaign finds on that server, each with the arguments that show it, and the calls that the
+    /// server gets.
+    async fn fuzz_with_latency(latency: Duration) -> (Vec<(Oracle, Option<Value>)>, Vec<Received>) {
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let recorded = Arc::clone(&received);
+        let script = move |call: &ReceivedCall<'_>| {
+            let call_received = (call.process, call.tool.to_owned(), call.arguments.to_string());
+            recorded.lock().expect("no other test uses it").push(call_received);
+            faulty(call)
+        };
+        let number = || json!({ "type": "integer", "minimum": 0 });
+        let tools = [
+            ("add", json!({ "a": number(), "b": number() }), json!({ "a": 1, "b": 2 })),
+            ("subtract", json!({ "a": number(), "b": number() }), json!({ "a": 2, "b": 1 })),
+            ("echo", json!({ "text": { "type": "string", "maxLength": 40 } }), json!({ "text": "a" })),
+            ("count", json!({ "to": { "type": "integer", "maximum": 9 } }), json!({ "to": 1 })),
+        ];
+        let tools = tools.map(|(name, properties, working)| SelectedTool {
+            working_arguments: Some(working),
+            ..selected_tool(name, &properties)
+        });
+        let plan = FuzzPlan { time: Some(Duration::from_secs(100_000)), ..plan(200) };
+        let environment: Arc<dyn Environment> = Arc::new(ScriptedEnvironment::new(script, latency));
+        let result = fuzz(environment, settings(&plan), tools.into()).await;
+        let received = received.lock().expect("no other test uses it").clone();
+        let shown = |failure: Failure| {
+            (failure.violation.oracle, failure.counterexample.map(|counterexample| counterexample.arguments))
+        };
+        (result.failures.into_iter().map(shown).collect(), received)
+    }
+
+    /// With enough time only numbers of calls decide what is called, how far failures are shrunk and how often they are
+    /// confirmed: never the speed of the machine.
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_server_gets_the_same_calls_as_a_quick_one() {
+        let (failures, calls) = fuzz_with_latency(Duration::ZERO).await;
+        assert!(failures.len() >= 4 && calls.len() > 1_000, "{} calls, failures: {failures:#?}", calls.len());
+        for latency in [3, 40, 150, 400] {
+            let (also_failures, slow_calls) = fuzz_with_latency(Duration::from_millis(latency)).await;
+            let differing = calls.iter().zip(&slow_calls).position(|(call, slow)| call != slow);
+            assert_eq!((differing, slow_calls.len()), (None, calls.len()), "{latency} ms: the first other call");
+            assert_eq!(also_failures, failures, "{latency} ms");
+        }
+    }
+}

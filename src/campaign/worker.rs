@@ -25,7 +25,9 @@ use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::failure::{Failure, Failures};
 use crate::campaign::failures::replay::{FixedFailure, Replay};
 use crate::campaign::failures::shared_failures::SharedFailures;
-use crate::campaign::limits::{CALLS_IN_FLIGHT, CALLS_OF_SLOW_TOOL_IN_FLIGHT, MIN_CALLS_FOR_REPETITION};
+use crate::campaign::limits::{
+    CALLS_IN_FLIGHT, CALLS_OF_SLOW_TOOL_IN_FLIGHT, MAX_CANARY_DURATION, MIN_CALLS_FOR_REPETITION,
+};
 use crate::campaign::monitors::canaries::Canaries;
 use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::Environment;
@@ -106,9 +108,10 @@ impl<'a> Worker<'a> {
     }
 
     async fn choose_canaries(&mut self) -> Result<(), String> {
+        let limit = self.settings.extended(MAX_CANARY_DURATION);
         for canary in self.caller.tools().plain_calls() {
             if !self.is_over() {
-                self.canaries.add_if_repeatable(canary, &mut self.caller).await?;
+                self.canaries.add_if_repeatable(canary, limit, &mut self.caller).await?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::failure::{Failure, Failures, counterexample};
 use crate::campaign::calls::fuzz_call::{FuzzCall, ReusedValue};
 use crate::campaign::calls::tools::FuzzTools;
 use crate::campaign::calls::value_pool::Origin;
-use crate::campaign::limits::GROWTH_BLOCKS;
+use crate::campaign::limits::{GROWTH_BLOCKS, MAX_GROWTH_TIME};
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::minimizer::reproduction::{Reproducer, violation_in_response};
 use crate::campaign::monitors::canaries::Canaries;
@@ -126,7 +126,7 @@ impl Replay {
     ) -> Result<Option<Failure>, String> {
         let Some(last) = self.calls.last() else { return Ok(None) };
         caller.restart().await?;
-        let grown = repeat_and_measure(caller, &self.calls, self.repeat).await?;
+        let grown = repeat_and_measure(caller, &self.calls, (self.repeat, settings.extended(MAX_GROWTH_TIME))).await?;
         match grown.into_iter().find(|violation| violation.oracle == self.oracle) {
             Some(violation) => growth_failure(caller, settings, last.tool, violation, &self.calls).await,
             None => Ok(None),

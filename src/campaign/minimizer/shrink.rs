@@ -15,7 +15,7 @@ use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::calls::vary;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
-use crate::campaign::limits::{CONFIRMATIONS, MAX_LATE_CALLS, MAX_SHRINK_TIME, QUICK_START};
+use crate::campaign::limits::{CONFIRMATIONS, MAX_BRIEF_SHRINK_TIME, MAX_LATE_CALLS, MAX_SHRINK_TIME, QUICK_START};
 use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::Environment;
 use crate::campaign::settings::CampaignSettings;
@@ -60,7 +60,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
     ) -> Self {
         let (startup, now) = (caller.process().startup(), Instant::now());
         let budget = if effort.is_brief {
-            ShrinkBudget::brief(now)
+            ShrinkBudget::brief(now, settings.extended(MAX_BRIEF_SHRINK_TIME))
         } else {
             ShrinkBudget::new(now, settings.extended(MAX_SHRINK_TIME), startup)
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::campaign::limits::{MAX_BRIEF_ATTEMPTS, MAX_BRIEF_SHRINK_TIME, MAX_SHRINK_ATTEMPTS};
+use crate::campaign::limits::{MAX_BRIEF_ATTEMPTS, MAX_SHRINK_ATTEMPTS};
 
 /// The remaining budget for one failure.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +22,8 @@ impl ShrinkBudget {
     }
 
     /// The budget for a failure that another tool has shown before.
-    pub(super) fn brief(now: Instant) -> Self {
-        Self { until: now + MAX_BRIEF_SHRINK_TIME, most: MAX_BRIEF_ATTEMPTS, attempts: 0 }
+    pub(super) fn brief(now: Instant, time: Duration) -> Self {
+        Self { until: now + time, most: MAX_BRIEF_ATTEMPTS, attempts: 0 }
     }
 
     /// Counts an attempt.
@@ -48,12 +48,12 @@ impl ShrinkBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::limits::MAX_SHRINK_TIME;
+    use crate::campaign::limits::{MAX_BRIEF_SHRINK_TIME, MAX_SHRINK_TIME};
 
     #[test]
     fn a_budget_is_spent_by_attempts_or_time() {
         let began = Instant::now();
-        let mut brief = ShrinkBudget::brief(began);
+        let mut brief = ShrinkBudget::brief(began, MAX_BRIEF_SHRINK_TIME);
         (1..MAX_BRIEF_ATTEMPTS).for_each(|_| brief.record_attempt());
         assert!(!brief.is_spent(began) && brief.is_spent(began + MAX_BRIEF_SHRINK_TIME));
         brief.record_attempt();

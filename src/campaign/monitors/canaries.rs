@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::latency_monitor::is_slower;
 use crate::campaign::calls::fuzz_call::FuzzCall;
-use crate::campaign::limits::{MAX_CANARIES, MAX_CANARY_DURATION};
+use crate::campaign::limits::MAX_CANARIES;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::campaign::process::caller::Caller;
 use crate::case::Oracle;
@@ -28,19 +28,20 @@ pub(in crate::campaign) struct Canaries {
 }
 
 impl Canaries {
-    /// Keeps a plain call if it succeeds repeatedly and fast: one that creates something may not.
+    /// Keeps a plain call if it succeeds repeatedly, each time within `limit`: one that creates something may not.
     pub(in crate::campaign) async fn add_if_repeatable(
         &mut self,
         canary: FuzzCall,
+        limit: Duration,
         caller: &mut Caller<'_>,
     ) -> Result<(), String> {
         let first_call = caller.tools().get(canary.tool).first_call;
-        if first_call.is_some_and(|duration| duration >= MAX_CANARY_DURATION) {
+        if first_call.is_some_and(|duration| duration >= limit) {
             return Ok(());
         }
         for _ in 0..2 {
             let exchange = caller.call_briefly(&canary).await?;
-            if outcome(&exchange) != CallOutcome::Success || exchange.duration >= MAX_CANARY_DURATION {
+            if outcome(&exchange) != CallOutcome::Success || exchange.duration >= limit {
                 return Ok(());
             }
         }
@@ -124,6 +125,7 @@ fn is_limited(exchange: &FuzzExchange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::campaign::limits::MAX_CANARY_DURATION;
     use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
     use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
     use serde_json::json;
@@ -144,7 +146,10 @@ mod tests {
     /// The plain call of `read`, which succeeds on a process without other calls.
     async fn canaries(caller: &mut Caller<'_>) -> Canaries {
         let mut canaries = Canaries::default();
-        canaries.add_if_repeatable(valid_call(READ, json!({})), caller).await.expect("the server is called");
+        canaries
+            .add_if_repeatable(valid_call(READ, json!({})), MAX_CANARY_DURATION, caller)
+            .await
+            .expect("the server is called");
         canaries
     }
 

@@ -40,6 +40,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::campaign::limits::MAX_CANARY_DURATION;
     use crate::campaign::monitors::canaries::Canaries;
     use crate::campaign::process::scripted::{Answer, ReceivedCall, ScriptedServer, call_all, valid_call};
 
@@ -55,7 +56,10 @@ mod tests {
         };
         let server = ScriptedServer::new(&tools, script);
         let (mut caller, mut canaries) = (server.caller(), Canaries::default());
-        canaries.add_if_repeatable(valid_call(READ, json!({})), &mut caller).await.expect("the server is called");
+        canaries
+            .add_if_repeatable(valid_call(READ, json!({})), MAX_CANARY_DURATION, &mut caller)
+            .await
+            .expect("the server is called");
         call_all(&mut caller, &[valid_call(SET, json!({ "level": 1 }))]).await;
         for moment in [
             Moment::BeforeCalls,

@@ -62,7 +62,8 @@ impl Growth {
         let (made, began) = (watched.caller.process().calls(), Instant::now());
         let in_flight = watched.settings.plan.in_flight.unwrap_or(CALLS_IN_FLIGHT);
         let mut found = Vec::new();
-        for violation in confirmed_growth(watched.caller, suspicion, &fuzz_calls, in_flight).await? {
+        let time = watched.settings.extended(MAX_GROWTH_TIME);
+        for violation in confirmed_growth(watched.caller, suspicion, &fuzz_calls, (in_flight, time)).await? {
             if !watched.failures.is_known(tool, &violation) {
                 let failure = growth_failure(watched.caller, watched.settings, tool, violation, &fuzz_calls).await?;
                 found.extend(failure.map(Found::Failure));
@@ -113,14 +114,15 @@ impl Monitor for Growth {
 }
 
 /// What grows on a fresh process. Heaps and caches grow on every server for a while, so the growth must first
-/// continue on the process where it was seen, with this many calls in flight; only then is a fresh one started.
+/// continue on the process where it was seen, with this many calls in flight; only then is a fresh one started. The
+/// calls are repeated for about this time.
 async fn confirmed_growth(
     caller: &mut Caller<'_>,
     suspicion: ResourceSuspicion,
     fuzz_calls: &[FuzzCall],
-    in_flight: usize,
+    (in_flight, time): (usize, Duration),
 ) -> Result<Vec<OracleViolation>, String> {
-    if suspicion == ResourceSuspicion::Memory && !goes_on_growing(caller, fuzz_calls, in_flight).await? {
+    if suspicion == ResourceSuspicion::Memory && !goes_on_growing(caller, fuzz_calls, (in_flight, time)).await? {
         return Ok(Vec::new());
     }
     if suspicion == ResourceSuspicion::Slow {
@@ -130,9 +132,9 @@ async fn confirmed_growth(
     } else {
         caller.restart().await?;
     }
-    let mut found = repeat_and_measure(caller, fuzz_calls, GROWTH_BLOCKS).await?;
+    let mut found = repeat_and_measure(caller, fuzz_calls, (GROWTH_BLOCKS, time)).await?;
     let is_climb = |violation: &OracleViolation| violation.oracle == Oracle::LatencyGrowth;
-    if found.iter().any(is_climb) && !climbs_by_itself(caller, fuzz_calls).await? {
+    if found.iter().any(is_climb) && !climbs_by_itself(caller, fuzz_calls, time).await? {
         found.retain(|violation| !is_climb(violation));
     }
     caller.drop_process();
@@ -141,7 +143,11 @@ async fn confirmed_growth(
 
 /// Whether the current process keeps growing while the same calls are repeated concurrently; stops as soon as it
 /// does not.
-async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_flight: usize) -> Result<bool, String> {
+async fn goes_on_growing(
+    caller: &mut Caller<'_>,
+    fuzz_calls: &[FuzzCall],
+    (in_flight, time): (usize, Duration),
+) -> Result<bool, String> {
     let began = Instant::now();
     let calls = (fuzz_calls.len() * BLOCKS_PER_MEMORY_SAMPLE) as u64;
     let many: Vec<FuzzCall> =
@@ -150,7 +156,7 @@ async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_fl
     for _ in 0..GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE {
         let burst = caller.burst(&many, in_flight, caller.timeouts().full()).await?;
         samples.extend(caller.process().process_id().and_then(sample));
-        let is_spent = began.elapsed() > MAX_GROWTH_TIME * 3;
+        let is_spent = began.elapsed() > time * 3;
         if burst.end.is_some()
             || is_spent
             || !may_show_memory_growth(&samples, calls, GROWTH_BLOCKS / BLOCKS_PER_MEMORY_SAMPLE)
@@ -163,11 +169,11 @@ async fn goes_on_growing(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], in_fl
 
 /// Whether the latency grows because of the process rather than the load on the machine: a fresh process is
 /// faster at the same moment, and gets slower as well.
-async fn climbs_by_itself(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<bool, String> {
+async fn climbs_by_itself(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], time: Duration) -> Result<bool, String> {
     if !is_slower_than_a_fresh_one(caller, fuzz_calls).await? {
         return Ok(false);
     }
-    let repeated = repeat_and_measure(caller, fuzz_calls, GROWTH_BLOCKS).await?;
+    let repeated = repeat_and_measure(caller, fuzz_calls, (GROWTH_BLOCKS, time)).await?;
     Ok(repeated.iter().any(|violation| violation.oracle == Oracle::LatencyGrowth))
 }
 
@@ -192,18 +198,18 @@ async fn time_block(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<
     Ok(Some(began.elapsed()))
 }
 
-/// Repeats calls, at most `most` times, and returns what grows.
+/// Repeats calls, at most `most` times and for about this time, and returns what grows.
 pub(in crate::campaign) async fn repeat_and_measure(
     caller: &mut Caller<'_>,
     fuzz_calls: &[FuzzCall],
-    most: usize,
+    (most, time): (usize, Duration),
 ) -> Result<Vec<OracleViolation>, String> {
     let began = Instant::now();
     let (mut samples, mut times) = (Vec::new(), Vec::new());
     samples.extend(caller.process().process_id().and_then(sample));
     for _ in 0..most {
         let duration = began.elapsed();
-        if duration > MAX_GROWTH_TIME && (times.len() >= MIN_GROWTH_BLOCKS || duration > MAX_GROWTH_TIME * 3) {
+        if duration > time && (times.len() >= MIN_GROWTH_BLOCKS || duration > time * 3) {
             break;
         }
         let Some(duration) = time_block(caller, fuzz_calls).await? else { return Ok(Vec::new()) };

@@ -22,6 +22,8 @@ pub(in crate::campaign) struct Caller<'a> {
     timeouts: Timeouts,
     tools: &'a FuzzTools,
     lists: ListReader,
+    /// How long the calls that preceded an unanswered one are repeated.
+    history_replay_time: Duration,
 }
 
 impl<'a> Caller<'a> {
@@ -35,6 +37,7 @@ impl<'a> Caller<'a> {
             timeouts: Timeouts::new(settings.timeout),
             tools,
             lists: ListReader::new(settings.has_resources, settings.has_prompts),
+            history_replay_time: settings.extended(MAX_HISTORY_REPLAY_TIME),
         }
     }
 
@@ -254,7 +257,7 @@ impl<'a> Caller<'a> {
         self.process.restart().await?;
         let began = Instant::now();
         for earlier in history {
-            let is_late = began.elapsed() > MAX_HISTORY_REPLAY_TIME;
+            let is_late = began.elapsed() > self.history_replay_time;
             if is_late || self.call(earlier).await?.outcome != ExchangeOutcome::Answered {
                 return Ok(retried);
             }

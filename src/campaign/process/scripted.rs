@@ -104,9 +104,8 @@ impl ScriptedServer {
     }
 
     fn of(selected: Vec<SelectedTool>, script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> Self {
-        let (script, started): (Script, _) = (Arc::new(script), Arc::default());
         Self {
-            environment: Arc::new(ScriptedEnvironment { script, started }),
+            environment: Arc::new(ScriptedEnvironment::new(script, Duration::ZERO)),
             tools: FuzzTools::new(selected, Revision::V2025_11_25, &[]),
             plan: plan(200),
         }
@@ -214,7 +213,8 @@ pub(in crate::campaign) fn settings(plan: &FuzzPlan) -> CampaignSettings<'_> {
     }
 }
 
-fn selected_tool(name: &str, properties: &Value) -> SelectedTool {
+/// A tool with its name and the `properties` of its `inputSchema`, all of which it requires.
+pub(in crate::campaign) fn selected_tool(name: &str, properties: &Value) -> SelectedTool {
     let required: Vec<&String> = properties.as_object().map(|members| members.keys().collect()).unwrap_or_default();
     let schema = json!({ "type": "object", "properties": properties, "required": required });
     SelectedTool {
@@ -229,9 +229,20 @@ fn selected_tool(name: &str, properties: &Value) -> SelectedTool {
 }
 
 /// The run around a campaign against a scripted server: nothing but the server.
-struct ScriptedEnvironment {
+pub(in crate::campaign) struct ScriptedEnvironment {
     script: Script,
+    /// How long each response takes.
+    latency: Duration,
     started: Arc<AtomicUsize>,
+}
+
+impl ScriptedEnvironment {
+    pub(in crate::campaign) fn new(
+        script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static,
+        latency: Duration,
+    ) -> Self {
+        Self { script: Arc::new(script), latency, started: Arc::default() }
+    }
 }
 
 impl Environment for ScriptedEnvironment {
@@ -254,11 +265,12 @@ impl Environment for ScriptedEnvironment {
         _revision: Revision,
         _mirrored: Arc<Mirrored>,
     ) -> BoxFuture<'static, Result<OpenedProcess, String>> {
-        let (script, started) = (Arc::clone(&self.script), Arc::clone(&self.started));
+        let (script, started, latency) = (Arc::clone(&self.script), Arc::clone(&self.started), self.latency);
         Box::pin(async move {
             let (client, server) = tokio::io::duplex(PIPE_BYTES);
             let process = started.fetch_add(1, Ordering::Relaxed);
-            let pipe = UnrecordedConnection::in_process(client, tokio::spawn(serve(server, process, script)), None);
+            let pipe =
+                UnrecordedConnection::in_process(client, tokio::spawn(serve(server, process, script, latency)), None);
             Ok(OpenedProcess { pipe, startup: Duration::ZERO, requests: Vec::new(), process_id: None })
         })
     }
@@ -273,7 +285,7 @@ impl Environment for ScriptedEnvironment {
 }
 
 /// Serves one connection. What is read at once are the requests in flight.
-async fn serve(mut pipe: DuplexStream, process: usize, script: Script) {
+async fn serve(mut pipe: DuplexStream, process: usize, script: Script, latency: Duration) {
     let mut buffer = vec![0; PIPE_BYTES];
     let (mut unread, mut earlier) = (Vec::new(), Vec::new());
     while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
@@ -303,6 +315,7 @@ async fn serve(mut pipe: DuplexStream, process: usize, script: Script) {
             } else {
                 json!({})
             };
+            tokio::time::sleep(latency).await;
             let response = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
             if pipe.write_all(format!("{response}\n").as_bytes()).await.is_err() {
                 return;

@@ -82,7 +82,7 @@ pub(super) async fn run(
     let began = Instant::now();
     environment.wait_for_cases().await;
     result.waited = began.elapsed();
-    let time = settings.time().min(MAX_SEQUENCE_TIME * settings.slowdown());
+    let time = settings.time().min(settings.extended(MAX_SEQUENCE_TIME) * settings.slowdown());
     let mut runner = SequenceRunner {
         caller: Caller::new(environment, settings, tools),
         settings,
@@ -200,7 +200,7 @@ impl SequenceRunner<'_, '_> {
     async fn clean(&mut self, made: &[StepExchange]) -> Result<(), String> {
         let spent = std::mem::replace(
             &mut self.allowance,
-            CallAllowance { calls: CLEANING_CALLS, deadline: Instant::now() + CLEANING_TIME },
+            CallAllowance { calls: CLEANING_CALLS, deadline: Instant::now() + self.settings.extended(CLEANING_TIME) },
         );
         let cleaned = self.delete_all(made).await;
         self.allowance = spent;
