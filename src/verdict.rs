@@ -464,7 +464,7 @@ pub enum FailingValues {
     Some,
 }
 
-/// The retries of a failure on fresh processes.
+/// The retries of a failure on fresh processes. None were made (`tried` is 0) if there was no time for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {
@@ -475,16 +475,19 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
-    /// Whether at least one retry did not fail.
+    /// What is known of a failure that was seen once and not retried.
+    pub(crate) const NONE: Self = Self { tried: 0, failed: 0 };
+
+    /// Whether at least one retry did not fail, or there was none.
     #[must_use]
     pub fn is_flaky(self) -> bool {
-        self.failed < self.tried
+        self.failed < self.tried.max(1)
     }
 
-    /// Whether there were retries, and none of them failed.
+    /// Whether no retry failed, be it that there was none: nothing shows that it was more than chance.
     #[must_use]
-    pub fn is_refuted(self) -> bool {
-        self.tried > 0 && self.failed == 0
+    pub fn is_unconfirmed(self) -> bool {
+        self.failed == 0
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::settings::CampaignSettings;
 use crate::campaign::failures::failure_counters::FailureCounters;
 use crate::campaign::limits::{
-    MAX_EVEN_SHARES, MAX_STARTS, MIN_CALLS_IN_SLICE, MIN_TIME_SLICE, SHRINKING_TIME, TIME_PER_CALL,
-    TIME_PER_MUTANT_CALL,
+    CONFIRMING_SHARE, CONFIRMING_TIME, MAX_EVEN_SHARES, MAX_STARTS, MIN_CALLS_IN_SLICE, MIN_TIME_SLICE, SHRINKING_TIME,
+    TIME_PER_CALL, TIME_PER_MUTANT_CALL,
 };
 
 /// Why a campaign ends at its deadline.
@@ -60,6 +60,8 @@ pub(super) struct Situation {
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     deadline: Instant,
+    /// The time after it for repeating failures that were seen once.
+    confirming: Duration,
     /// Whether the user set the time limit, so that the tools share it evenly.
     is_time_fixed: bool,
     /// The minimum time between two calls, and the factor by which time limits are longer than usual.
@@ -94,9 +96,19 @@ impl TimeSlice {
 impl Budget {
     /// The budget of a campaign that begins now.
     pub(super) fn new(settings: &CampaignSettings<'_>, now: Instant) -> Self {
-        let plan = settings.plan;
+        let (plan, time) = (settings.plan, settings.time());
+        let confirming = CONFIRMING_TIME * settings.slowdown();
+        // A time limit that the user set includes it.
+        let (time, confirming) = match plan.time {
+            Some(_) => {
+                let confirming = confirming.min(time / CONFIRMING_SHARE);
+                (time.saturating_sub(confirming), confirming)
+            }
+            None => (time, confirming),
+        };
         Self {
-            deadline: now + settings.time(),
+            deadline: now + time,
+            confirming,
             is_time_fixed: plan.time.is_some(),
             slowdown: settings.slowdown(),
             // A rate limit set by the user must not cost the tool its time.
@@ -124,6 +136,11 @@ impl Budget {
     /// When no call is made any more, not even to shrink a failure.
     pub(super) fn last_deadline(&self) -> Instant {
         if self.is_time_fixed { self.deadline } else { self.deadline + SHRINKING_TIME * 2 }
+    }
+
+    /// When failures are no longer repeated that were seen once.
+    pub(super) fn confirmation_deadline(&self, now: Instant) -> Instant {
+        (self.last_deadline() + self.confirming).min(now + self.confirming)
     }
 
     /// When the calls of the current tool end, failures apart.
@@ -349,9 +366,9 @@ mod tests {
     fn tools_share_what_is_left_of_a_time_limit() {
         let plan = plan(200, Some(seconds(60)), None);
         let (budget, began) = budget(&plan);
-        assert_eq!(budget.share(began, 3, NEED), seconds(20));
+        assert_eq!(budget.share(began, 3, NEED), seconds(18));
         // The first tool needed less than its share, which the others get.
-        assert_eq!(budget.share(began + seconds(10), 2, NEED), seconds(25));
+        assert_eq!(budget.share(began + seconds(10), 2, NEED), seconds(22));
         assert_eq!(budget.share(began + seconds(61), 1, NEED), Duration::ZERO);
     }
 
@@ -378,10 +395,13 @@ mod tests {
         let (mut budget, began) = budget(&plan);
         budget.begin_tool(began, seconds(20));
         budget.add_shrinking(seconds(5));
-        assert_eq!(budget.last_deadline(), began + seconds(10));
-        assert_eq!(budget.tool_deadline(began + seconds(8)), began + seconds(10));
-        assert!(budget.may_shrink(began + seconds(9)) && !budget.may_shrink(began + seconds(10)));
-        let decision = budget.decide(began + seconds(10), Situation::default());
+        // One second is kept for repeating failures that were seen once.
+        assert_eq!(budget.last_deadline(), began + seconds(9));
+        assert_eq!(budget.confirmation_deadline(began + seconds(3)), began + seconds(4));
+        assert_eq!(budget.confirmation_deadline(began + seconds(9)), began + seconds(10));
+        assert_eq!(budget.tool_deadline(began + seconds(8)), began + seconds(9));
+        assert!(budget.may_shrink(began + seconds(8)) && !budget.may_shrink(began + seconds(9)));
+        let decision = budget.decide(began + seconds(9), Situation::default());
         assert_eq!(decision, Decision::EndCampaign(TIME_LIMIT_REACHED.to_owned()));
     }
 
@@ -420,13 +440,13 @@ mod tests {
         let plan = plan(200, Some(seconds(60)), None);
         let (mut budget, began) = budget(&plan);
         budget.add_wait(seconds(100));
-        assert_eq!((budget.waited(), budget.share(began + seconds(100), 1, NEED)), (seconds(100), seconds(60)));
+        assert_eq!((budget.waited(), budget.share(began + seconds(100), 1, NEED)), (seconds(100), seconds(54)));
         budget.begin_tool(began + seconds(100), seconds(10));
         budget.exclude_from_slice(seconds(5));
         assert_eq!(budget.decide(began + seconds(114), Situation::default()), Decision::Continue);
         assert!(matches!(budget.decide(began + seconds(115), Situation::default()), Decision::EndTool(_)));
         let other = budget.for_another_worker(&settings(&plan, Transport::Stdio), began + seconds(100));
-        assert_eq!((other.waited(), other.share(began + seconds(100), 1, NEED)), (Duration::ZERO, seconds(60)));
+        assert_eq!((other.waited(), other.share(began + seconds(100), 1, NEED)), (Duration::ZERO, seconds(54)));
     }
 
     #[test]

@@ -18,6 +18,12 @@ pub(super) const HTTP_SLOWDOWN: u32 = 3;
 /// The usual time limit of shrinking per revision, in addition to the time for fuzzing.
 pub(super) const SHRINKING_TIME: Duration = Duration::from_secs(45);
 
+/// The maximum time at the end for repeating failures that were seen once.
+pub(super) const CONFIRMING_TIME: Duration = Duration::from_secs(10);
+
+/// Of a time limit that the user set, one part in so many is kept for that.
+pub(super) const CONFIRMING_SHARE: u32 = 10;
+
 /// A tool's default time per call.
 pub(super) const TIME_PER_CALL: Duration = Duration::from_millis(15);
 

@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use crate::case::Oracle;
     use crate::plan::FuzzPlan;
+    use crate::verdict::Confirmation;
 
     /// A call as the server got it: the number of the process, the tool, the arguments.
     type Received = (usize, String, String);
@@ -166,15 +167,18 @@ mod tests {
         }
     }
 
-    /// The failures that a campaign finds on that server, each with the arguments that show it, and the calls that the
-    /// server gets.
-    async fn fuzz_with_latency(latency: Duration) -> (Vec<(Oracle, Option<Value>)>, Vec<Received>) {
+    /// What a campaign finds within a time on a server that takes this long for each response, and the calls that it gets.
+    async fn fuzz_within(
+        time: Duration,
+        latency: Duration,
+        server: fn(&ReceivedCall<'_>) -> Answer,
+    ) -> (Vec<Failure>, Vec<Received>) {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let recorded = Arc::clone(&received);
         let script = move |call: &ReceivedCall<'_>| {
             let call_received = (call.process, call.tool.to_owned(), call.arguments.to_string());
             recorded.lock().expect("no other test uses it").push(call_received);
-            faulty(call)
+            server(call)
         };
         let number = || json!({ "type": "integer", "minimum": 0 });
         let tools = [
@@ -187,27 +191,58 @@ mod tests {
             working_arguments: Some(working),
             ..selected_tool(name, &properties)
         });
-        let plan = FuzzPlan { time: Some(Duration::from_secs(100_000)), ..plan(200) };
+        let plan = FuzzPlan { time: Some(time), ..plan(200) };
         let environment: Arc<dyn Environment> = Arc::new(ScriptedEnvironment::new(script, latency));
         let result = fuzz(environment, settings(&plan), tools.into()).await;
         let received = received.lock().expect("no other test uses it").clone();
-        let shown = |failure: Failure| {
-            (failure.violation.oracle, failure.counterexample.map(|counterexample| counterexample.arguments))
-        };
-        (result.failures.into_iter().map(shown).collect(), received)
+        (result.failures, received)
     }
 
     /// With enough time only numbers of calls decide what is called, how far failures are shrunk and how often they are
     /// confirmed: never the speed of the machine.
     #[tokio::test(start_paused = true)]
     async fn a_slow_server_gets_the_same_calls_as_a_quick_one() {
-        let (failures, calls) = fuzz_with_latency(Duration::ZERO).await;
+        let enough = Duration::from_secs(100_000);
+        let shown = |failures: Vec<Failure>| -> Vec<(Oracle, Option<Value>)> {
+            let arguments = |failure: Failure| failure.counterexample.map(|counterexample| counterexample.arguments);
+            failures.into_iter().map(|failure| (failure.violation.oracle, arguments(failure))).collect()
+        };
+        let (failures, calls) = fuzz_within(enough, Duration::ZERO, faulty).await;
         assert!(failures.len() >= 4 && calls.len() > 1_000, "{} calls, failures: {failures:#?}", calls.len());
+        let failures = shown(failures);
         for latency in [3, 40, 150, 400] {
-            let (also_failures, slow_calls) = fuzz_with_latency(Duration::from_millis(latency)).await;
+            let (also_failures, slow_calls) = fuzz_within(enough, Duration::from_millis(latency), faulty).await;
             let differing = calls.iter().zip(&slow_calls).position(|(call, slow)| call != slow);
             assert_eq!((differing, slow_calls.len()), (None, calls.len()), "{latency} ms: the first other call");
-            assert_eq!(also_failures, failures, "{latency} ms");
+            assert_eq!(shown(also_failures), failures, "{latency} ms");
         }
+    }
+
+    /// The retries of the failures that a server shows within a time that shrinking the first ones uses up.
+    async fn retries_within(millis: u64, server: fn(&ReceivedCall<'_>) -> Answer) -> Vec<(Oracle, Confirmation)> {
+        let (failures, _) = fuzz_within(Duration::from_millis(millis), Duration::from_millis(40), server).await;
+        let retries = |failure: &Failure| Some((failure.violation.oracle, failure.confirmation?));
+        failures.iter().filter_map(retries).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_for_which_no_time_is_left_is_repeated_at_the_end() {
+        for millis in (1_000..12_000).step_by(500) {
+            let retries = retries_within(millis, faulty).await;
+            assert!(!retries.is_empty() && retries.iter().all(|(_, retries)| retries.failed > 0), "{retries:?}");
+            if millis == 2_000 {
+                assert!(retries.contains(&(Oracle::ResultShape, Confirmation { tried: 1, failed: 1 })), "{retries:?}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_that_only_the_first_process_shows_is_unconfirmed() {
+        let retries = retries_within(2_000, |call| match call.process {
+            0 => faulty(call),
+            _ => Answer::text(call.arguments.to_string()),
+        });
+        let retries = retries.await;
+        assert!(retries.contains(&(Oracle::ResultShape, Confirmation { tried: 1, failed: 0 })), "{retries:?}");
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedToo
     usize::try_from(worker_count).unwrap_or(usize::MAX).clamp(1, most)
 }
 
-/// Fuzzes the first `tools` tools: each one on its own, then with the results of all tools. Returns them in order.
+/// Fuzzes the first `tools` tools: each one on its own, then with the results of all tools. Failures that were seen once
+/// are repeated at the end. Returns the tools in order.
 pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> Vec<QueuedTool> {
     let count = workers.len();
     let mut queues: Vec<Vec<QueuedTool>> = (0..count).map(|_| Vec::new()).collect();
@@ -61,6 +62,7 @@ pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> 
         }
     });
     join_all(together.collect()).await;
+    join_all(workers.iter_mut().map(Worker::confirm_failures).collect()).await;
     let mut fuzzed: Vec<QueuedTool> = queues.into_iter().flatten().collect();
     fuzzed.sort_by_key(QueuedTool::tool);
     fuzzed

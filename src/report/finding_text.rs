@@ -28,6 +28,7 @@ pub(super) fn flaky_note(finding: &Finding) -> Option<String> {
 pub(super) fn describe_retries(confirmation: Confirmation) -> String {
     let Confirmation { tried, failed } = confirmation;
     match (tried, failed) {
+        (0, _) => "seen once; no time was left for a retry".to_owned(),
         (1, 0) => "did not fail in 1 retry on a fresh process".to_owned(),
         (1, _) => "failed again in 1 retry on a fresh process".to_owned(),
         (tried, 0) => format!("did not fail in {tried} retries on fresh processes"),
@@ -84,7 +85,7 @@ pub(super) fn level_reason(finding: &Finding) -> Option<&'static str> {
         (_, true, _) => Some("inferred: the specification uses no keyword, so it only warns"),
         (Verdict::Fail, false, false) => Some("fails, as no interpretation allows this"),
         (Verdict::Warn, false, true) if finding.confirmation.is_some_and(Confirmation::is_flaky) => {
-            Some("only warns, as it did not fail again in every retry")
+            Some("only warns, as no retry or not every retry failed again")
         }
         (Verdict::Warn, false, true) => Some("only warns, as nothing that is seen from outside proves the violation"),
         _ => None,

@@ -254,12 +254,13 @@ fn judge_oracle(
     }
 }
 
-/// The verdict of a failure. One that no retry showed again only warns, as for any other case, unless it ended several
-/// processes: each of them is an occurrence of its own, while one pause of the machine leaves many calls unanswered.
+/// The verdict of a failure. One that no retry showed again, or that was not retried for want of time, only warns, as for
+/// any other case, unless it ended several processes: each of them is an occurrence of its own, while one pause of the
+/// machine leaves many calls unanswered.
 fn verdict(found: &Failure) -> Verdict {
     let is_seen_again = found.violation.oracle == Oracle::Crash && found.count > 1;
-    let is_refuted = found.confirmation.is_some_and(Confirmation::is_refuted) && !is_seen_again;
-    if is_refuted { found.violation.verdict.min(Verdict::Warn) } else { found.violation.verdict }
+    let is_unconfirmed = found.confirmation.is_some_and(Confirmation::is_unconfirmed) && !is_seen_again;
+    if is_unconfirmed { found.violation.verdict.min(Verdict::Warn) } else { found.violation.verdict }
 }
 
 /// What the report says of a saved call that no longer fails.
@@ -368,6 +369,7 @@ mod tests {
         assert_eq!(verdict(Oracle::Hang, 5, Some((3, 0))), Verdict::Warn, "one pause leaves several calls unanswered");
         assert_eq!(verdict(Oracle::Crash, 2, Some((3, 0))), Verdict::Fail, "two processes ended");
         assert_eq!(verdict(Oracle::Crash, 1, Some((3, 1))), Verdict::Fail);
-        assert_eq!(verdict(Oracle::Crash, 1, None), Verdict::Fail, "it was not retried");
+        assert_eq!(verdict(Oracle::Crash, 1, Some((0, 0))), Verdict::Warn, "there was no time for a retry");
+        assert_eq!(verdict(Oracle::Crash, 1, None), Verdict::Fail, "nothing can be retried");
     }
 }

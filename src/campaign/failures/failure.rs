@@ -32,7 +32,7 @@ impl Failure {
         Self { tool, violation, count: 1, exchanges: Vec::new(), counterexample: None, confirmation: None }
     }
 
-    /// A failure that is not shrunk; `attempts` is how often that was tried.
+    /// A failure that is not shrunk and not yet confirmed; `attempts` is how often that was tried.
     pub(in crate::campaign) fn unshrunk(
         caller: &Caller<'_>,
         tool: usize,
@@ -43,9 +43,18 @@ impl Failure {
         Self {
             exchanges: vec![without_large_values(exchange.clone())],
             counterexample: Some(counterexample(caller, tool, exchange, exchange, &[], attempts)),
+            confirmation: Some(Confirmation::NONE),
             ..Self::of_tool(tool, violation)
         }
     }
+}
+
+/// A failure that was seen once.
+pub(in crate::campaign) struct Unconfirmed {
+    index: usize,
+    /// The call that showed it.
+    pub(in crate::campaign) fuzz_call: FuzzCall,
+    pub(in crate::campaign) violation: OracleViolation,
 }
 
 /// The failures that one worker has found.
@@ -91,6 +100,23 @@ impl Failures {
             same_kind.count += 1;
         }
         true
+    }
+
+    /// The failures that no call has repeated yet, those that fail first.
+    pub(in crate::campaign) fn unconfirmed(&self) -> Vec<Unconfirmed> {
+        let unconfirmed = |(index, found): (usize, &Failure)| {
+            let exchange = found.exchanges.first().filter(|_| found.confirmation == Some(Confirmation::NONE))?;
+            let fuzz_call = FuzzCall::new(found.tool, Arc::clone(&exchange.call));
+            Some(Unconfirmed { index, fuzz_call, violation: found.violation.clone() })
+        };
+        let mut all: Vec<Unconfirmed> = self.found.iter().enumerate().filter_map(unconfirmed).collect();
+        all.sort_by_key(|unconfirmed| std::cmp::Reverse(unconfirmed.violation.verdict));
+        all
+    }
+
+    /// Records whether a retry failed in the same way.
+    pub(in crate::campaign) fn record_retry(&mut self, unconfirmed: &Unconfirmed, failed: bool) {
+        self.found[unconfirmed.index].confirmation = Some(Confirmation { tried: 1, failed: usize::from(failed) });
     }
 
     /// Whether another failure of this tool may be shrunk.

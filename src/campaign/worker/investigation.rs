@@ -1,4 +1,5 @@
-//! Investigates what the oracles suspect: what is new is made small, and added to the failures.
+//! Investigates what the oracles suspect: what is new is made small, and added to the failures; what was seen once is
+//! repeated at the end.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use super::Worker;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::Failure;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
+use crate::campaign::minimizer::reproduction::Reproducer;
 use crate::campaign::minimizer::shrink::{Effort, FailureShrinker};
 use crate::campaign::monitors::monitor::{Found, Moment, Watched};
 use crate::case::Oracle;
@@ -123,6 +125,37 @@ impl Worker<'_> {
         self.shrinking_calls += self.caller.process().calls() - made;
         self.budget.add_shrinking(began.elapsed());
         found
+    }
+
+    /// Repeats each failure that no call has repeated yet, on a process that no other call has changed before these. What
+    /// no time is left for stays unconfirmed.
+    pub(in crate::campaign) async fn confirm_failures(&mut self) {
+        let unconfirmed = self.failures.unconfirmed();
+        if unconfirmed.is_empty() || self.environment.is_stopping() || self.caller.process().is_gone() {
+            return;
+        }
+        let (made, deadline) = (self.caller.process().calls(), self.budget.confirmation_deadline(Instant::now()));
+        self.caller.drop_process();
+        for failure in unconfirmed {
+            let first_call = self.caller.tools().get(failure.fuzz_call.tool).first_call;
+            self.caller.begin_tool(first_call.unwrap_or_default(), deadline);
+            let (test, violation) = (&FailureTest::Response, &failure.violation);
+            let mut reproducer = Reproducer { caller: &mut self.caller, test, violation };
+            let repeated = reproducer.attempt(std::slice::from_ref(&failure.fuzz_call), false).await;
+            let is_cut_short = self.caller.process().is_out_of_time();
+            match repeated {
+                Ok(Some(_)) => self.failures.record_retry(&failure, true),
+                Ok(None) if !is_cut_short => self.failures.record_retry(&failure, false),
+                Ok(None) => break,
+                Err(problem) => {
+                    if !is_cut_short {
+                        self.budget.stop(problem);
+                    }
+                    break;
+                }
+            }
+        }
+        self.shrinking_calls += self.caller.process().calls() - made;
     }
 }
 

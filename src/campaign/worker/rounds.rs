@@ -243,7 +243,9 @@ impl Worker<'_> {
                 let rest = format!("; {others} other calls were in flight, and one of them may be the cause");
                 violation.actual.push_str(&rest);
             }
-            self.failures.add(Failure::unshrunk(&self.caller, tool, violation, &last, 0));
+            // Nothing can be repeated; that the server is gone is what confirms it.
+            let found = Failure::unshrunk(&self.caller, tool, violation, &last, 0);
+            self.failures.add(Failure { confirmation: None, ..found });
         }
     }
 }

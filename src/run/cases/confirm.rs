@@ -126,7 +126,7 @@ async fn confirm(target: &Target, case: &Case, judged: &mut Judgement, history: 
 
 /// Whether a failure never occurred again.
 pub(super) fn is_refuted(finding: &Finding) -> bool {
-    finding.verdict == Verdict::Fail && finding.confirmation.is_some_and(Confirmation::is_refuted)
+    finding.verdict == Verdict::Fail && finding.confirmation.is_some_and(Confirmation::is_unconfirmed)
 }
 
 /// A sequence of cases after which a case fails on the same session.
@@ -265,7 +265,7 @@ pub(super) fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> 
             .findings
             .iter()
             .any(|other| other.requirement == finding.requirement && other.verdict == Verdict::Fail);
-        let count = finding.confirmation.get_or_insert(Confirmation { tried: 0, failed: 0 });
+        let count = finding.confirmation.get_or_insert(Confirmation::NONE);
         count.tried += 1;
         count.failed += usize::from(reproduced);
         confirmed &= count.failed > 0;
@@ -276,7 +276,7 @@ pub(super) fn count_repetition(judged: &mut Judgement, repeated: &Judgement) -> 
 /// Turns failures that never occurred again into warnings.
 pub(super) fn downgrade_unconfirmed(judged: &mut Judgement) {
     for finding in &mut judged.findings {
-        if finding.confirmation.is_some_and(Confirmation::is_refuted) {
+        if finding.confirmation.is_some_and(Confirmation::is_unconfirmed) {
             finding.verdict = Verdict::Warn;
         }
     }
