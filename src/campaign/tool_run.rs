@@ -10,7 +10,7 @@ use crate::campaign::failures::known_crashes::KnownCrashes;
 use crate::campaign::report::counts::ToolCounts;
 use crate::campaign::report::untested::untested;
 use crate::check::fuzz::{
-    Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, is_misplaced_keyword, misplaced_keywords, outcome,
+    Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity, is_misplaced_keyword, misplaced_keywords,
     response_class,
 };
 use crate::event::{CallOutcome, ToolFuzz, Untested};
@@ -77,9 +77,9 @@ impl ToolRun {
         self.call_plan.avoid(constraint);
     }
 
-    /// Counts a call, and learns from its response which calls to make next.
-    pub(super) fn record(&mut self, exchange: &FuzzExchange) {
-        let (call, outcome) = (&exchange.call, outcome(exchange));
+    /// Counts a call with its outcome, and learns from its response which calls to make next.
+    pub(super) fn record(&mut self, exchange: &FuzzExchange, outcome: CallOutcome) {
+        let call = &exchange.call;
         let is_timed =
             exchange.alone && exchange.outcome == ExchangeOutcome::Answered && !exchange.responses.is_empty();
         let duration = is_timed.then_some(exchange.duration);

@@ -9,6 +9,9 @@ use serde_json::Value;
 /// How deep a lifted value may be below its new place, and how many lifts of one place are tried.
 const LIFT_LIMITS: (usize, usize) = (4, 24);
 
+/// Into how many pieces a string, an array or an object is cut at most. A long one is cut further once it is shorter.
+const MAX_PIECES: usize = 2_048;
+
 /// The value at a path of positions.
 pub(super) fn at_path<'v>(value: &'v mut Value, path: &[usize]) -> Option<&'v mut Value> {
     path.iter().try_fold(value, |place, &position| child_mut(place, position))
@@ -59,6 +62,12 @@ pub(super) enum Change {
     Lift(Vec<usize>),
     /// Find the smallest size by bisection.
     Search,
+    /// Remove the letters of a string from this position to that one.
+    Cut(usize, usize),
+    /// Replace the letter at this position.
+    SetLetter(usize, char),
+    /// Replace each letter of a string.
+    SetEveryLetter(char),
     /// Replace all integers of this magnitude below the path by another one, each keeping its sign.
     ReplaceMagnitude(f64, u64),
 }
@@ -70,6 +79,11 @@ impl Edit {
             Change::Search => return None,
             Change::ReplaceMagnitude(from, to) => replace_all(place, *from, *to),
             Change::ReplaceWith(simpler) => *place = simpler.clone(),
+            Change::Cut(from, to) => edit_letters(place, |at, letter| (at < *from || at >= *to).then_some(letter))?,
+            Change::SetLetter(position, new) => {
+                edit_letters(place, |at, letter| Some(if at == *position { *new } else { letter }))?;
+            }
+            Change::SetEveryLetter(new) => edit_letters(place, |_, _| Some(*new))?,
             Change::Promote(position) => *place = child_mut(place, *position)?.take(),
             Change::Lift(path) => *place = at_path(place, path)?.take(),
             Change::Remove(position, count) => match place {
@@ -91,6 +105,13 @@ impl Edit {
         }
         Some(())
     }
+}
+
+/// Replaces or removes letters of a string by their positions.
+fn edit_letters(place: &mut Value, edit: impl Fn(usize, char) -> Option<char>) -> Option<()> {
+    let text: String = place.as_str()?.chars().enumerate().filter_map(|(at, letter)| edit(at, letter)).collect();
+    *place = Value::String(text);
+    Some(())
 }
 
 fn child_mut(value: &mut Value, position: usize) -> Option<&mut Value> {
@@ -133,7 +154,8 @@ fn lifts(value: &Value) -> Vec<Vec<usize>> {
     paths
 }
 
-/// Every single edit that may simplify a value, those that remove most first; at most `most`.
+/// Every single edit that may simplify a value, those that remove most first; at most `most` and those of the last place.
+/// An edit is small however large the value is: a list of edited copies of a long text would take gigabytes.
 pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut pending = vec![(Vec::new(), value)];
@@ -157,7 +179,7 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                 removals(items.len(), &mut push);
                 push(Change::Search);
                 distinct_texts(items, &mut push);
-                (0..items.len()).for_each(|position| push(Change::Promote(position)));
+                (0..items.len().min(MAX_PIECES)).for_each(|position| push(Change::Promote(position)));
                 for path in lifts(value) {
                     push(Change::Lift(path));
                 }
@@ -167,13 +189,14 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
                 if path.is_empty() {
                     pairs_of_numbers(value, &mut push);
                 }
-                (0..entries.len()).for_each(|position| push(Change::Promote(position)));
+                (0..entries.len().min(MAX_PIECES)).for_each(|position| push(Change::Promote(position)));
                 for path in lifts(value) {
                     push(Change::Lift(path));
                 }
             }
         }
-        for (position, child) in children(value).into_iter().enumerate() {
+        let rest = most.saturating_sub(edits.len());
+        for (position, child) in children(value).into_iter().enumerate().take(rest) {
             let mut path = path.clone();
             path.push(position);
             pending.push((path, child));
@@ -184,7 +207,7 @@ pub(super) fn edits(value: &Value, most: usize) -> Vec<Edit> {
 
 fn removals(length: usize, push: &mut impl FnMut(Change)) {
     let mut count = length;
-    while count > 0 {
+    while count > 0 && length / count <= MAX_PIECES {
         let mut position = length - count;
         loop {
             push(Change::Remove(position, count));
@@ -281,37 +304,29 @@ fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
     /// How many unusual characters are tried alone.
     const ALONE: usize = 16;
     let letters: Vec<char> = text.chars().collect();
-    let become_text = |letters: &[char]| Change::ReplaceWith(Value::String(letters.iter().collect()));
-    push(become_text(&[]));
+    push(Change::ReplaceWith(Value::from("")));
     if letters.len() > 1 {
-        push(become_text(&['a']));
+        push(Change::ReplaceWith(Value::from("a")));
         let mut odd: Vec<char> = letters.iter().copied().filter(|letter| !letter.is_ascii_lowercase()).collect();
         // The most unusual ones are the likeliest cause.
         odd.sort_unstable_by_key(|letter| std::cmp::Reverse(rank(*letter)));
         odd.dedup();
-        odd.iter().take(ALONE).for_each(|letter| push(become_text(&[*letter])));
-        push(become_text(&vec!['a'; letters.len()]));
+        odd.iter().take(ALONE).for_each(|letter| push(Change::ReplaceWith(Value::from(letter.to_string()))));
+        push(Change::SetEveryLetter('a'));
         push(Change::Search);
     }
     let mut count = letters.len() / 2;
-    while count > 0 {
-        let mut start = 0;
-        while start < letters.len() {
-            let end = (start + count).min(letters.len());
-            let mut rest = letters[..start].to_vec();
-            rest.extend_from_slice(&letters[end..]);
-            push(become_text(&rest));
-            start = end;
+    while count > 0 && letters.len() / count <= MAX_PIECES {
+        for start in (0..letters.len()).step_by(count) {
+            push(Change::Cut(start, start + count));
         }
         count /= 2;
     }
     // Character by character, for strings short enough that this ends soon.
-    for position in 0..letters.len().min(64) {
+    for (position, letter) in letters.iter().enumerate().take(64) {
         for simpler in ['a', '0', 'A'] {
-            if rank(letters[position]) > rank(simpler) {
-                let mut edited = letters.clone();
-                edited[position] = simpler;
-                push(become_text(&edited));
+            if rank(*letter) > rank(simpler) {
+                push(Change::SetLetter(position, simpler));
             }
         }
     }
@@ -325,17 +340,8 @@ fn distinct_texts(items: &[Value], push: &mut impl FnMut(Change)) {
     }
 }
 
-/// Orders values by simplicity: fewer values, then shorter strings, then closer to zero, then plainer characters.
-pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
-    let (left, right) = (Measure::of(left), Measure::of(right));
-    (left.values, left.letters)
-        .cmp(&(right.values, right.letters))
-        .then(left.digits.cmp(&right.digits))
-        .then(left.magnitude.total_cmp(&right.magnitude))
-        .then(left.oddity.cmp(&right.oddity))
-}
-
-#[derive(Debug, Default)]
+/// How simple a value is.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Measure {
     /// How many values there are in all.
     pub(super) values: usize,
@@ -350,6 +356,20 @@ impl Measure {
         let mut measure = Self::default();
         measure.add(value);
         measure
+    }
+
+    /// Orders by simplicity: fewer values, then shorter strings, then closer to zero, then plainer characters.
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        (self.values, self.letters)
+            .cmp(&(other.values, other.letters))
+            .then(self.digits.cmp(&other.digits))
+            .then(self.magnitude.total_cmp(&other.magnitude))
+            .then(self.oddity.cmp(&other.oddity))
+    }
+
+    /// How many values and letters there are.
+    pub(super) fn size(&self) -> usize {
+        self.values + self.letters
     }
 
     fn add(&mut self, value: &Value) {

@@ -9,18 +9,23 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use super::edit::{Change, Edit, Measure, at_path, compare, edits, resize, size};
+use super::edit::{Change, Edit, Measure, at_path, edits, resize, size};
 use super::{generator::Generator, source::ChoiceSequence};
 
 /// Values with more parts than this are shrunk by their choices first: the list of all edits would be long.
 const LARGE_VALUE_PARTS: usize = 64;
 /// How many edits of a large value are tried before its choices: those near the root, which remove most.
 const MAX_COARSE_EDITS: usize = 96;
+/// How many edits of any other value are tried before its choices: enough for every value that a failure leaves.
+const MAX_EDITS: usize = 20_000;
 /// How many candidates in a row may be skipped because they are not simpler or not in the class.
 const MAX_SKIPPED: usize = 50_000;
+/// How many values and letters they may have together: no call is made meanwhile, and no time limit is looked at.
+const MAX_SKIPPED_SIZE: usize = 32 << 20;
 
 /// Shrinks one instance; the driver reports whether the current candidate still fails.
 ///
@@ -57,11 +62,12 @@ pub struct Shrinker {
     generator: Generator,
     choices: Vec<u64>,
     best: Value,
+    best_measure: Measure,
     candidate: Value,
     candidate_choices: Option<Vec<u64>>,
     stage: Stage,
-    /// Candidates that did not fail, as text.
-    passed: HashSet<String>,
+    /// The hashes of candidates that did not fail.
+    passed: HashSet<u64>,
     /// Whether the choices are still to be shrunk.
     has_pending_choices: bool,
     /// Whether only the edits near the root are tried.
@@ -215,13 +221,15 @@ impl Shrinker {
     pub fn new(generator: Generator, choices: ChoiceSequence) -> Option<Self> {
         let mut choices = choices;
         let value = generator.generate(&mut choices).ok()?;
-        let is_large = Measure::of(&value).values > LARGE_VALUE_PARTS;
+        let measure = Measure::of(&value);
+        let is_large = measure.values > LARGE_VALUE_PARTS;
         Some(Self {
             generator,
             choices: choices.into_choices(),
             candidate: value.clone(),
-            stage: Stage::value(&value, &[], if is_large { MAX_COARSE_EDITS } else { usize::MAX }),
+            stage: Stage::value(&value, &[], if is_large { MAX_COARSE_EDITS } else { MAX_EDITS }),
             best: value,
+            best_measure: measure,
             candidate_choices: None,
             passed: HashSet::new(),
             has_pending_choices: true,
@@ -236,8 +244,9 @@ impl Shrinker {
         generator.holds(&value).then(|| Self {
             generator,
             choices: Vec::new(),
-            stage: Stage::value(&value, &[], usize::MAX),
+            stage: Stage::value(&value, &[], MAX_EDITS),
             candidate: value.clone(),
+            best_measure: Measure::of(&value),
             best: value,
             candidate_choices: None,
             passed: HashSet::new(),
@@ -260,13 +269,14 @@ impl Shrinker {
 
     /// How many edits of the best value are tried.
     fn max_edits(&self) -> usize {
-        if self.coarse { MAX_COARSE_EDITS } else { usize::MAX }
+        if self.coarse { MAX_COARSE_EDITS } else { MAX_EDITS }
     }
 
     /// Accepts the current candidate as the best, because it fails, and proposes a simpler one.
     pub fn simplify(&mut self) -> bool {
         if self.candidate != self.best {
             self.best = self.candidate.clone();
+            self.best_measure = Measure::of(&self.best);
             let most = self.max_edits();
             match (&mut self.stage, self.candidate_choices.take()) {
                 (Stage::Choices { progress, .. }, Some(choices)) => {
@@ -286,11 +296,14 @@ impl Shrinker {
 
     /// Rejects the current candidate, because it does not fail, and proposes another one.
     pub fn complicate(&mut self) -> bool {
-        self.passed.insert(self.candidate.to_string());
+        self.passed.insert(hash_of(&self.candidate));
         self.advance()
     }
 
     fn advance(&mut self) -> bool {
+        /// Copying the best value takes this part of the time that it takes to look at a candidate.
+        const COPIES_PER_LOOK: usize = 16;
+        let mut skipped = 0;
         for _ in 0..MAX_SKIPPED {
             let Some((value, choices)) = self.propose() else {
                 if matches!(self.stage, Stage::Done) {
@@ -298,13 +311,18 @@ impl Shrinker {
                 }
                 continue;
             };
-            if compare(&value, &self.best) == Ordering::Less
-                && !self.passed.contains(&value.to_string())
+            let measure = Measure::of(&value);
+            if measure.compare(&self.best_measure) == Ordering::Less
+                && !self.passed.contains(&hash_of(&value))
                 && self.generator.holds(&value)
             {
                 self.candidate = value;
                 self.candidate_choices = choices;
                 return true;
+            }
+            skipped += measure.size() + self.best_measure.size() / COPIES_PER_LOOK;
+            if skipped > MAX_SKIPPED_SIZE {
+                break;
             }
         }
         self.stage = Stage::Done;
@@ -324,15 +342,13 @@ impl Shrinker {
                     if *edit == SEQUENCE_EDITS.len() {
                         // The result may be edited further; another round of choices is only worth it while rounds make
                         // progress.
-                        self.stage = if *progress
-                            && !self.choices.is_empty()
-                            && Measure::of(&self.best).values > LARGE_VALUE_PARTS
-                        {
-                            Stage::Choices { edit: 0, back: 1, progress: false }
-                        } else {
-                            self.has_pending_choices = *progress && !self.choices.is_empty();
-                            Stage::value(&self.best, &[], most)
-                        };
+                        self.stage =
+                            if *progress && !self.choices.is_empty() && self.best_measure.values > LARGE_VALUE_PARTS {
+                                Stage::Choices { edit: 0, back: 1, progress: false }
+                            } else {
+                                self.has_pending_choices = *progress && !self.choices.is_empty();
+                                Stage::value(&self.best, &[], most)
+                            };
                     }
                     return None;
                 }
@@ -359,8 +375,8 @@ impl Shrinker {
                     return None;
                 }
                 let Some(edit) = edits.get(*next) else {
-                    if std::mem::take(&mut self.coarse) && Measure::of(&self.best).values <= LARGE_VALUE_PARTS {
-                        self.stage = Stage::value(&self.best, &[], usize::MAX);
+                    if std::mem::take(&mut self.coarse) && self.best_measure.values <= LARGE_VALUE_PARTS {
+                        self.stage = Stage::value(&self.best, &[], MAX_EDITS);
                         return None;
                     }
                     let to_choices = std::mem::take(&mut self.has_pending_choices);
@@ -380,6 +396,13 @@ impl Shrinker {
             }
         }
     }
+}
+
+/// The hash of a value's text: the texts of thousands of long candidates would take gigabytes.
+fn hash_of(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -430,6 +453,30 @@ mod tests {
         assert_eq!(least.as_str().map(|text| text.chars().count()), Some(1));
         let pattern = json!({"type": "string", "pattern": "^[A-Z]{3}-\\d{4}$"});
         assert_eq!(shrink(&pattern, |_| true).0, json!("AAA-0000"));
+    }
+
+    /// A text that the fuzzer sends is up to 8 MiB long, and a list of edits must not hold as many copies of it.
+    #[test]
+    fn a_long_text_is_shrunk_without_copies_of_it() {
+        let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+        let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+        let text = format!("{}%{}", "a".repeat(60_000), "b".repeat(20_000));
+        let failing = json!({ "text": text });
+        let mut shrinker = Shrinker::of_value(schema.valid().clone(), failing).expect("it is valid");
+        let Stage::Value { edits, .. } = &shrinker.stage else { panic!("it begins with the value") };
+        assert!(edits.len() < MAX_EDITS, "{} edits", edits.len());
+        let is_long = |edit: &&Edit| match &edit.change {
+            Change::ReplaceWith(value) => Measure::of(value).size() > 16,
+            _ => false,
+        };
+        assert_eq!(edits.iter().find(is_long).map(|edit| &edit.path), None);
+        let fails = |value: &Value| value["text"].as_str().is_some_and(|text| text.contains('%') && text.len() > 1_000);
+        let mut tried = 0;
+        while if fails(shrinker.current()) { shrinker.simplify() } else { shrinker.complicate() } {
+            tried += 1;
+        }
+        let least = shrinker.best()["text"].as_str().expect("it is a text");
+        assert_eq!(least.len(), 1_001, "after {tried} tries");
     }
 
     fn depth(value: &Value) -> usize {

@@ -1,6 +1,6 @@
 //! JSON values as JSON-RPC messages: request, notification, response or none of them, with id and method.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::surrogate::before_lone_surrogate;
 
@@ -42,16 +42,31 @@ impl<'a> MessageKind<'a> {
             Value::Array(items) => return Self::Batch(items),
             _ => return Self::Unknown,
         };
-        let id = object.get("id");
-        match object.get("method") {
+        let id = member_of(object, "id");
+        match member_of(object, "method") {
             Some(Value::String(method)) => match id {
                 Some(id) => Self::Request { id, method },
                 None => Self::Notification { method },
             },
-            None if object.contains_key("result") || object.contains_key("error") => Self::Response { id },
+            None if member_of(object, "result").or_else(|| member_of(object, "error")).is_some() => {
+                Self::Response { id }
+            }
             _ => Self::Unknown,
         }
     }
+}
+
+/// A member of an object. The few members of a message are found sooner one by one than by the hash of a name.
+pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    value.as_object().and_then(|members| member_of(members, name))
+}
+
+fn member_of<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    const FEW: usize = 8;
+    if members.len() > FEW {
+        return members.get(name);
+    }
+    members.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// The messages of a line: the elements of a batch, or the value itself.
@@ -65,13 +80,13 @@ pub(crate) fn messages(value: &Value) -> impl Iterator<Item = &Value> {
 /// The id of a message, of any type, if it has one.
 #[must_use]
 pub(crate) fn id_of(message: &Value) -> Option<&Id> {
-    message.get("id")
+    member(message, "id")
 }
 
 /// The method of a message, if it has one that is a string.
 #[must_use]
 pub(crate) fn method_of(message: &Value) -> Option<&str> {
-    message.get("method")?.as_str()
+    member(message, "method")?.as_str()
 }
 
 /// Whether two ids are the same in value and JSON type; `1` and `1.0` are the same number.

@@ -67,6 +67,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         "hostile/a-busy-server-gets-its-whole-startup-timeout",
         a_busy_server_gets_its_whole_startup_timeout,
     ));
+    trials.push(trial("hostile/a-long-text-is-shrunk-in-little-memory", a_long_text_is_shrunk_in_little_memory));
     trials.push(trial("hostile/server-text-does-not-control-the-terminal", server_text_does_not_control_the_terminal));
     trials.push(trial(
         "hostile/cases/every-error-of-an-invalid-case-is-reported",
@@ -302,6 +303,15 @@ fn faulty_server(fault: &str) -> Vec<String> {
 /// The built-in server, started by a shell that runs another command first.
 fn server_after(first: &str, options: &str) -> Vec<String> {
     command(&["sh", "-c", &format!("{first} exec \"$0\" serve {options}"), PROGRAM])
+}
+
+/// A server that ends at a long line: shrinking one such text once took twenty gigabytes.
+fn a_long_text_is_shrunk_in_little_memory() -> Result<(), String> {
+    const FILTER: &str = r#"perl -ne 'BEGIN { $| = 1 } exit 1 if length($_) > 140000; print' | exec "$0" serve"#;
+    let options = ["--select", "fuzz/*", "--tool", "echo", "--revision", "2025-11-25", "--regressions", "none"];
+    let options = [&["--fuzz", "auto", "--fuzz-time", "60s"][..], &options[..]].concat();
+    let run = Run::judge(&options, &["sh", "-c", FILTER, PROGRAM])?;
+    run.expect(1, &["echo: a call makes the server exit"])
 }
 
 /// The result of running the program.

@@ -6,7 +6,7 @@ use crate::campaign::limits::{
     MAX_ABANDONED_TOOLS, MAX_FULL_TIMEOUTS, MAX_MALFORMED_IN_A_ROW, MAX_SERVER_ENDS, MAX_TOOLS_PER_MALFORMATION,
     MAX_UNANSWERED,
 };
-use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, Validity, outcome};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, Validity};
 use crate::event::CallOutcome;
 
 /// Counts of unanswered calls and server exits.
@@ -54,10 +54,10 @@ impl FailureCounters {
         self.server_ends += 1;
     }
 
-    /// Records a response.
-    pub(in crate::campaign) fn record_response(&mut self, exchange: &FuzzExchange) {
+    /// Records a response, which is this outcome.
+    pub(in crate::campaign) fn record_response(&mut self, exchange: &FuzzExchange, outcome: CallOutcome) {
         if exchange.outcome == ExchangeOutcome::Answered {
-            self.malformed_in_a_row = if outcome(exchange) == CallOutcome::Malformed || has_wrong_id(exchange) {
+            self.malformed_in_a_row = if outcome == CallOutcome::Malformed || has_wrong_id(exchange) {
                 self.malformed_in_a_row + 1
             } else {
                 0
@@ -140,7 +140,7 @@ impl FailureCounters {
 
 /// Whether a response was matched to the call in spite of a different id.
 fn has_wrong_id(exchange: &FuzzExchange) -> bool {
-    let own = |answer: &serde_json::Value| answer.get("id").is_some_and(|id| id == &serde_json::json!(exchange.id));
+    let own = |answer: &serde_json::Value| answer.get("id").is_some_and(|id| *id == exchange.id);
     !exchange.call.is_unparsable() && !exchange.responses.iter().any(own)
 }
 

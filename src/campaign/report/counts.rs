@@ -57,24 +57,28 @@ impl ToolCounts {
         if let Some(duration) = alone {
             self.latencies.add(duration);
         }
-        let is_new = !self.classes.contains_key(class);
-        let class = if is_new && self.classes.len() >= MAX_CLASSES { OTHER } else { class };
-        if !self.classes.contains_key(class) {
-            self.classes.insert(class.to_owned(), (0, String::new()));
+        if let Some(known) = self.classes.get_mut(class) {
+            Self::count_in_class(known, call);
+            return false;
         }
-        let Some((count, example)) = self.classes.get_mut(class) else { return is_new };
+        let class = if self.classes.len() >= MAX_CLASSES { OTHER } else { class };
+        Self::count_in_class(self.classes.entry(class.to_owned()).or_default(), call);
+        true
+    }
+
+    /// Counts a call in the class of its response; the shortest arguments are the example.
+    fn count_in_class((count, example): &mut (u64, String), call: &Call) {
         *count += 1;
         let bytes = match &call.arguments {
             Arguments::Json(value) if *count <= 64 => value.to_string(),
             Arguments::Raw(bytes) if *count <= 8 => {
                 String::from_utf8_lossy(bytes.get(..4 * MAX_EXAMPLE_CHARS).unwrap_or(bytes)).into_owned()
             }
-            _ => return is_new,
+            _ => return,
         };
         if example.is_empty() || bytes.len() < example.len() {
             *example = excerpt(&bytes, MAX_EXAMPLE_CHARS);
         }
-        is_new
     }
 
     /// The number of calls.

@@ -11,7 +11,7 @@ use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
 use crate::campaign::failures::failure::Failure;
 use crate::campaign::monitors::monitor::Moment;
 use crate::case::Oracle;
-use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation, outcome};
 
 /// A call that was in flight when a burst ended: its index in the burst, and its exchange.
 type OpenCall = (usize, FuzzExchange);
@@ -117,11 +117,12 @@ impl Worker<'_> {
 
     /// Counts an exchange and judges it.
     fn count_and_judge(&mut self, exchange: &FuzzExchange, run: &mut ToolRun) -> Vec<OracleViolation> {
-        self.budget.counters_mut().record_response(exchange);
+        let outcome = outcome(exchange);
+        self.budget.counters_mut().record_response(exchange, outcome);
         if exchange.alone && exchange.outcome == ExchangeOutcome::Answered {
             self.caller.record_latency(exchange.duration);
         }
-        run.record(exchange);
+        run.record(exchange, outcome);
         self.caller.judge(run.tool(), exchange)
     }
 

@@ -13,6 +13,7 @@ use crate::fuzz::{Constraint, Grammar};
 use crate::json_pointer::{InstanceStep, instance_steps};
 use crate::transcript::is_input_required;
 use crate::verdict::{CallKind, CallOutcome, Verdict};
+use crate::wire::member;
 
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
@@ -33,7 +34,7 @@ pub(super) fn is_annotation(constraint: &Constraint) -> bool {
 pub(super) fn invalid_arguments_accepted(exchange: &FuzzExchange, response: &Value) -> Option<OracleViolation> {
     let Validity::Violates(constraint) = &exchange.call.validity else { return None };
     // A server may ask for input before it looks at the arguments.
-    let asks_first = response.get("result").is_some_and(is_input_required);
+    let asks_first = member(response, "result").is_some_and(is_input_required);
     if outcome_of(response) != CallOutcome::Success || asks_first || is_annotation(constraint) {
         return None;
     }
@@ -111,7 +112,7 @@ pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value
     let message = match outcome_of(response) {
         CallOutcome::InvalidParams => response.pointer("/error/message").and_then(Value::as_str).unwrap_or_default(),
         CallOutcome::ToolError => {
-            let text = text_of(response.get("result")?)?;
+            let text = text_of(member(response, "result")?)?;
             VALIDATION_PHRASES.iter().any(|phrase| text.contains(phrase)).then_some(text)?
         }
         _ => return None,
@@ -132,10 +133,9 @@ pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value
 
 /// An error whose code does not fit its cause.
 pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<OracleViolation> {
-    let code = error.get("code").and_then(Value::as_i64)?;
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    let code = member(error, "code").and_then(Value::as_i64)?;
+    let message = member(error, "message").and_then(Value::as_str).unwrap_or_default();
     let actual = || format!("the error {code}: {}", excerpt(message, 300));
-    let signature = skeleton(message, &exchange.call.arguments);
     // The arguments did not cause it.
     if code == INTERNAL_ERROR && is_environmental(message) {
         return None;
@@ -143,7 +143,7 @@ pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<Orac
     if code == INTERNAL_ERROR {
         let found =
             OracleViolation::new(Oracle::InternalError, Verdict::Warn, "arguments cause an internal error (-32603)");
-        return Some(found.actual(actual()).signature(signature));
+        return Some(found.actual(actual()).signature(skeleton(message, &exchange.call.arguments)));
     }
     let (expected, requirement) = match &exchange.call.validity {
         Validity::Violates(_) if code != INVALID_PARAMS && code != INVALID_REQUEST => {

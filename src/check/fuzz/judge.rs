@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::exchange::{ExchangeOutcome, FuzzExchange, FuzzedTool};
 use super::violation::OracleViolation;
 use super::{argument_validity, leak, response};
+use crate::wire::member;
 
 /// The violations by the response to a call, the gravest first.
 #[must_use]
@@ -22,16 +23,16 @@ pub(crate) fn judge(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Vec<Or
     }
     violations.extend(response::malformed(fuzzed_tool, exchange));
     let Some(answer) = exchange.responses.first() else { return violations };
-    if answer.get("unread").is_some() {
+    if member(answer, "unread").is_some() {
         return violations;
     }
-    if let Some(error) = answer.get("error") {
+    if let Some(error) = member(answer, "error") {
         violations.extend(argument_validity::error_class(exchange, error));
         violations.extend(leak::information_leak(fuzzed_tool, exchange, error));
-    } else if let Some(result) = answer.get("result") {
+    } else if let Some(result) = member(answer, "result") {
         violations.extend(response::result_shape(fuzzed_tool, result));
         violations.extend(response::output_schema(fuzzed_tool, result));
-        if result.get("isError") == Some(&Value::Bool(true)) {
+        if member(result, "isError") == Some(&Value::Bool(true)) {
             violations.extend(leak::information_leak(fuzzed_tool, exchange, result));
         }
     }

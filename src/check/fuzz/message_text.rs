@@ -69,7 +69,11 @@ pub(crate) fn skeleton(message: &str, arguments: &Arguments) -> String {
 /// The strings in a value, without the names of members.
 pub(super) fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     const MAX_STRINGS: usize = 64;
-    let mut pending = vec![value];
+    /// Enough for most values, so that neither list grows.
+    const USUAL_STRINGS: usize = 8;
+    found.reserve(USUAL_STRINGS);
+    let mut pending = Vec::with_capacity(USUAL_STRINGS);
+    pending.push(value);
     while let Some(value) = pending.pop() {
         if found.len() >= MAX_STRINGS {
             return;

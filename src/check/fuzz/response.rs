@@ -12,7 +12,7 @@ use crate::case::Oracle;
 use crate::spec::Revision;
 use crate::transcript::messages;
 use crate::verdict::Verdict;
-use crate::wire::same_id;
+use crate::wire::{member, same_id};
 
 /// The process exited.
 pub(super) fn crash(exchange: &FuzzExchange, status: &str, stderr: &str) -> OracleViolation {
@@ -77,9 +77,9 @@ pub(super) fn malformed(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Op
         let found = violation("a call gets more than one response", "jsonrpc-result-id-echo");
         return Some(found.actual(format!("{} responses with its id", exchange.responses.len())));
     }
-    let id = first.get("id");
+    let id = member(first, "id");
     if id.is_none_or(|id| !same_id(id, &exchange.id.into())) {
-        let is_error = first.get("error").is_some();
+        let is_error = member(first, "error").is_some();
         let requirement = match (is_error, is_new_schema) {
             (false, _) => "jsonrpc-result-id-echo",
             (true, false) => "jsonrpc-error-id-echo",
@@ -95,12 +95,12 @@ pub(super) fn malformed(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Op
         return Some(found.actual(format!("the response has {received}, the request {}", exchange.id)));
     }
     let one_of = if is_new_schema { "jsonrpc-response-members" } else { "jsonrpc-response-one-of" };
-    let found = match (first.get("result"), first.get("error")) {
+    let found = match (member(first, "result"), member(first, "error")) {
         (Some(_), Some(_)) => violation("a response has both result and error", one_of),
         (None, None) => violation("a response has neither result nor error", one_of),
         (None, Some(error)) => {
-            let is_well_formed = error.get("code").is_some_and(|code| code.is_i64() || code.is_u64())
-                && error.get("message").is_some_and(Value::is_string);
+            let is_well_formed = member(error, "code").is_some_and(|code| code.is_i64() || code.is_u64())
+                && member(error, "message").is_some_and(Value::is_string);
             if is_well_formed {
                 return None;
             }
@@ -121,26 +121,28 @@ pub(super) fn result_shape(fuzzed_tool: &FuzzedTool, result: &Value) -> Option<O
         return violation("the result of a call is not an object", "jsonrpc-result-object");
     }
     if fuzzed_tool.revision.is_draft() {
-        if result.get("toolResult").is_none() {
+        if member(result, "toolResult").is_none() {
             return violation("the result of a call has no toolResult", "tools-call-tool-result");
         }
         return None;
     }
     // A result that requests input or creates a task is not the final one.
-    if result.get("resultType").is_some_and(|kind| kind != "complete") || result.get("task").is_some() {
+    if member(result, "resultType").is_some_and(|kind| kind != "complete") || member(result, "task").is_some() {
         return None;
     }
-    let Some(Value::Array(content)) = result.get("content") else {
+    let Some(Value::Array(content)) = member(result, "content") else {
         return violation("the result of a call has no content array", "tools-call-content-array");
     };
-    if content.iter().any(|item| !item.get("type").is_some_and(Value::is_string)) {
+    if content.iter().any(|item| !member(item, "type").is_some_and(Value::is_string)) {
         return violation("a content item has no type", "tools-call-content-array");
     }
-    let has_no_text = |item: &Value| item["type"] == "text" && !item.get("text").is_some_and(Value::is_string);
+    let has_no_text = |item: &Value| {
+        member(item, "type").is_some_and(|kind| kind == "text") && !member(item, "text").is_some_and(Value::is_string)
+    };
     if content.iter().any(has_no_text) {
         return violation("a text content item has no text", "tools-call-content-array");
     }
-    if result.get("isError").is_some_and(|flag| !flag.is_boolean()) {
+    if member(result, "isError").is_some_and(|flag| !flag.is_boolean()) {
         return violation("isError is not a boolean", "tools-call-iserror-boolean");
     }
     None
@@ -177,6 +179,6 @@ pub(super) fn output_schema(fuzzed_tool: &FuzzedTool, result: &Value) -> Option<
 pub(crate) fn is_noise(value: Option<&Value>) -> bool {
     let Some(value) = value else { return true };
     let is_message =
-        |message: &Value| ["method", "result", "error", "id"].iter().any(|member| message.get(member).is_some());
+        |message: &Value| ["method", "result", "error", "id"].iter().any(|name| member(message, name).is_some());
     !messages(value).all(is_message)
 }
