@@ -34,7 +34,7 @@ use crate::limits::{
 };
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
-use crate::wire::{Frame, FramingError, Id, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, Id, is_lost_id, same_id, same_id_loosely};
 
 /// A connection opened in one revision.
 #[derive(Debug)]
@@ -362,7 +362,7 @@ impl Session {
         ids: &[Id],
         limit: Duration,
     ) -> WaitOutcome<(usize, Value)> {
-        let is_of = |wanted: &Id, id: &Id| same_id(wanted, id) || (!id.is_null() && same_id_loosely(wanted, id));
+        let is_of = |wanted: &Id, id: &Id| same_id(wanted, id) || (!is_lost_id(id) && same_id_loosely(wanted, id));
         let response = |message: &Value| {
             let id = message.get("id").filter(|_| message.get("method").is_none())?;
             Some((ids.iter().position(|wanted| is_of(wanted, id))?, message.clone()))

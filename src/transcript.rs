@@ -26,7 +26,7 @@ pub(crate) use self::saved::SavedConnection;
 pub(crate) use self::saved::{ConnectionWriter, Mask, judged_line, opened_line};
 pub use self::saved::{LineError, MAX_LINE_BYTES, SavedTranscript, TranscriptReader};
 pub(crate) use crate::wire::messages;
-use crate::wire::{Id, MessageKind, id_of, same_id, same_id_loosely};
+use crate::wire::{Id, MessageKind, id_of, is_lost_id, same_id, same_id_loosely};
 
 /// What client and server agreed on when the connection was opened.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -111,7 +111,7 @@ impl Transcript {
             }
         }
         for (position, response, id) in unpaired {
-            // A null id identifies nothing: it can only belong to the message sent last before it.
+            // Such an id identifies nothing: it can only belong to the message sent last before it.
             let last_sent =
                 self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
             let carried = self.carried(position);
@@ -119,7 +119,7 @@ impl Transcript {
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
                 .find(|exchange| {
-                    if id.is_null() {
+                    if is_lost_id(id) {
                         Some(exchange.sent) == last_sent
                             && carried.is_none_or(|at| at == exchange.sent)
                             && !allows_null_id_response(&self.entries[..exchange.sent])

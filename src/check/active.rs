@@ -13,7 +13,7 @@ use crate::case::{Action, Active, Case, Comparison, Delivery, Expected, Expected
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, ShutdownStep, StepId, Transcript, is_input_required, messages};
 use crate::verdict::{Finding, Verdict};
-use crate::wire::{Frame, Id, MessageKind, same_id};
+use crate::wire::{Frame, MessageKind, is_lost_id, same_id};
 
 /// Judges an active case by the records of all its executions.
 #[must_use]
@@ -309,7 +309,7 @@ fn step_exchanges<'a>(
             let stray = strays.iter().find(|(at, response)| {
                 *at > position
                     && !claimed.contains(at)
-                    && response.get("id").is_none_or(Id::is_null)
+                    && response.get("id").is_none_or(is_lost_id)
                     && record.request_of_body(*at).is_none_or(|request| request == position)
             });
             if let Some((at, response)) = stray {

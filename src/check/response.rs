@@ -9,7 +9,7 @@ use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::ResponseMember;
 use crate::transcript::{Event, Exchange, is_malformed_request, messages};
-use crate::wire::{Frame, Id, MessageKind, before_lone_surrogate};
+use crate::wire::{Frame, MessageKind, before_lone_surrogate, is_lost_id};
 
 /// Checks that no request has two responses, and that every response belongs to a request.
 pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
@@ -20,17 +20,20 @@ pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
         let count = exchange.responses.len();
         // An id that the client used more than once may be answered more than once.
         let same_id = |other: &&Exchange<'_>| other.request.get("id") == exchange.request.get("id");
-        // Errors for messages that could not be read have the id null, and would all be responses to such a request.
-        let is_null = exchange.request.get("id").is_none_or(Value::is_null);
-        let has_too_many = !is_null && count > 1 && count > index.exchanges.iter().filter(same_id).count();
+        // Errors for messages that could not be read have such an id, and would all be responses to such a request.
+        let is_lost = exchange.request.get("id").is_none_or(is_lost_id);
+        let has_too_many = !is_lost && count > 1 && count > index.exchanges.iter().filter(same_id).count();
         checked.record(
             has_too_many.then(|| Violation::new(format!("{count} responses"), name_of(exchange.request), &positions)),
         );
     }
     let client_sent_malformed = client_sent_malformed(index);
     for &(position, response) in &index.strays {
-        let has_no_usable_id = response.get("id").is_none_or(Id::is_null);
-        let is_excused = has_no_usable_id && (client_sent_malformed || index.record.is_rejected_by_status(position))
+        let has_no_usable_id = response.get("id").is_none_or(is_lost_id);
+        // It may be the response to one of several requests in flight, and its id is judged elsewhere.
+        let is_awaited = || index.exchanges.iter().any(|other| other.sent < position && other.responses.is_empty());
+        let is_excused = has_no_usable_id
+            && (client_sent_malformed || is_awaited() || index.record.is_rejected_by_status(position))
             || follows_notification(index, position, response)
             || is_rounded_id(index, response);
         if !is_excused {
@@ -83,7 +86,7 @@ fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
 
 /// Whether a response without a usable id can only be a response to a notification, which is left to another check.
 fn follows_notification(index: &ConnectionIndex<'_>, position: usize, response: &Value) -> bool {
-    response.get("id").is_none_or(Id::is_null)
+    response.get("id").is_none_or(is_lost_id)
         && index.record.entries[..position].iter().any(|entry| {
             matches!(&entry.event, Event::Sent { step_id: Some(_), .. })
                 && entry.sent().is_some_and(|sent| matches!(MessageKind::of(sent), MessageKind::Notification { .. }))
@@ -111,7 +114,7 @@ pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember)
             continue;
         }
         // The body of an HTTP error is about the HTTP request, and the transport text lets it have no id.
-        if received.is_null() && index.record.is_rejected_by_status(position) {
+        if is_lost_id(received) && index.record.is_rejected_by_status(position) {
             continue;
         }
         checked.record(exchange.has_altered_id.then(|| {
@@ -145,7 +148,7 @@ pub(super) fn no_response_to_notification(index: &ConnectionIndex<'_>) -> CheckR
             |at| index.exchanges.iter().any(|e| position < e.sent && e.sent < at && e.responses.is_empty());
         let response = index.strays.iter().find(|(at, response)| {
             *at > position
-                && response.get("id").is_none_or(Id::is_null)
+                && response.get("id").is_none_or(is_lost_id)
                 && !index.record.is_rejected_by_status(*at)
                 && !may_be_of_request(*at)
         });

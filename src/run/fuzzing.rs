@@ -24,7 +24,7 @@ use crate::session::{ClientResponder, connect_unrecorded, full_capabilities, ini
 use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
 use crate::verdict::{Confirmation, Finding, Verdict};
-use crate::wire::{MessageKind, same_id_loosely};
+use crate::wire::{MessageKind, is_lost_id, same_id_loosely};
 
 /// Why a case about sequences is not judged.
 const NO_SEQUENCES: &str = "no calls were made in sequences (--sequences), or no tool takes what another one returns";
@@ -339,7 +339,7 @@ async fn handshake(pipe: &mut UnrecordedConnection, revision: Revision, limit: D
         };
         for message in frame.json().into_iter().flat_map(messages) {
             match MessageKind::of(message) {
-                MessageKind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST_ID), id) && !id.is_null() => {
+                MessageKind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST_ID), id) && !is_lost_id(id) => {
                     if revision.era() == Era::Handshake {
                         pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
                     }

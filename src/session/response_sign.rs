@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::limits::{MAX_MESSAGES_AHEAD, RESPONSES_PER_REQUEST};
 use crate::transcript::{Entry, Event, messages};
-use crate::wire::{Frame, FramingError, Id, MessageKind, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, Id, MessageKind, is_lost_id, same_id, same_id_loosely};
 
 /// A sign that a request was answered.
 pub(super) enum ResponseSign {
@@ -180,12 +180,12 @@ pub(super) fn is_altered_copy(got: &Id, id: &Id, earlier: &[Arc<Entry>]) -> bool
     same_id_loosely(id, got) && !sent.any(|message| message.get("id").is_some_and(|own| same_id(own, got)))
 }
 
-/// A response with an altered copy of the id: another type, or null if nothing else is pending.
+/// A response with an altered copy of the id: another type, or none if nothing else is pending.
 fn loose_response_to(entries: &[Arc<Entry>], earlier: &[Arc<Entry>], id: &Id) -> Option<Value> {
     let sent = entries.iter().filter(|entry| entry.sent().is_some()).count();
     let others: Vec<&Value> = bodies_for_others(entries, id);
     find_response_in(entries, |message, got| {
-        if got.is_null() {
+        if is_lost_id(got) {
             same_id_loosely(id, got) && sent <= 1 && !others.iter().any(|other| std::ptr::eq(*other, message))
         } else {
             is_altered_copy(got, id, earlier)

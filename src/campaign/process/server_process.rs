@@ -24,7 +24,7 @@ use crate::client::headers::mirrored;
 use crate::client::{EndReason, HostState, Responder, UnrecordedConnection, WaitOutcome};
 use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::spec::{Era, Revision};
-use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, MessageKind, is_lost_id, same_id, same_id_loosely};
 
 /// The maximum number of remembered calls, from which the calls that a failure needs are selected.
 const MAX_HISTORY: usize = 1_024;
@@ -295,7 +295,7 @@ impl ServerProcess {
             };
             for message in several {
                 match MessageKind::of(&message) {
-                    MessageKind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !got.is_null() => {
+                    MessageKind::Response { id: Some(got) } if same_id_loosely(&json!(id), got) && !is_lost_id(got) => {
                         return Some(message);
                     }
                     MessageKind::Response { id: Some(got) } => self.record_duplicate(&message, got),

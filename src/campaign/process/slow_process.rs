@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::campaign::limits::SLOW_PROCESS_END_TIMEOUTS;
 use crate::client::{UnrecordedConnection, WaitOutcome};
 use crate::transcript::messages;
-use crate::wire::{MessageKind, same_id_loosely};
+use crate::wire::{MessageKind, is_lost_id, same_id_loosely};
 
 /// A process that did not answer a call in time, while others are used.
 pub(super) struct SlowProcess {
@@ -26,7 +26,7 @@ impl SlowProcess {
         let began = Instant::now();
         while let WaitOutcome::Ready(frame) = pipe.next(limit.saturating_sub(began.elapsed())).await {
             let own = |message: &&Value| match MessageKind::of(message) {
-                MessageKind::Response { id: Some(got) } => !got.is_null() && same_id_loosely(&id.into(), got),
+                MessageKind::Response { id: Some(got) } => !is_lost_id(got) && same_id_loosely(&id.into(), got),
                 _ => false,
             };
             if let Some(answer) = frame.json().into_iter().flat_map(messages).find(own) {

@@ -16,11 +16,12 @@ use crate::wire::{member, same_id};
 
 /// The process exited.
 pub(super) fn crash(exchange: &FuzzExchange, status: &str, stderr: &str) -> OracleViolation {
+    let (verdict, cause) = verdict_of_end(exchange);
     if status == CONNECTION_DROPPED {
         return OracleViolation::new(
             Oracle::Crash,
-            Verdict::Fail,
-            "the server closes the connection instead of answering a call",
+            verdict,
+            format!("the server closes the connection instead of answering {cause}"),
         )
         .actual(format!("no response: {status}"))
         .signature(status);
@@ -28,7 +29,7 @@ pub(super) fn crash(exchange: &FuzzExchange, status: &str, stderr: &str) -> Orac
     let last = failure_line(stderr);
     let said = last.map_or_else(String::new, |line| format!("; standard error: {}", excerpt(line, 200)));
     let signature = format!("{status} {}", skeleton(last.unwrap_or_default(), &exchange.call.arguments));
-    OracleViolation::new(Oracle::Crash, Verdict::Fail, "a call makes the server exit")
+    OracleViolation::new(Oracle::Crash, verdict, format!("{cause} makes the server exit"))
         .actual(format!("the server exited before it answered ({status}){said}"))
         .signature(signature)
 }
@@ -40,6 +41,16 @@ fn failure_line(stderr: &str) -> Option<&str> {
     let mut failures =
         lines().filter(|line| ["panicked", "rror", "xception", "atal"].iter().any(|part| line.contains(part)));
     failures.next_back().or_else(|| lines().next_back())
+}
+
+/// The verdict of an end of the server, and what makes it end. The specification allows a server to give up at what is no
+/// message, and no call of the tool is the cause.
+fn verdict_of_end(exchange: &FuzzExchange) -> (Verdict, &'static str) {
+    if exchange.call.is_unparsable() {
+        (Verdict::Warn, "a line that a parser may reject")
+    } else {
+        (Verdict::Fail, "a call")
+    }
 }
 
 /// The server did not respond.

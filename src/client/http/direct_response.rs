@@ -27,7 +27,9 @@ use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
 use crate::limits::http::MAX_READ_TIME;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
-use crate::wire::{Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, messages, reports_rate_limit, same_id};
+use crate::wire::{
+    Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, reports_rate_limit, same_id,
+};
 
 /// The maximum size of a response that is read, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
@@ -397,7 +399,7 @@ impl DirectResponseReader {
     fn is_awaited_response(&self, message: &Value) -> bool {
         let responds = |message: &Value| match MessageKind::of(message) {
             MessageKind::Response { id } => match (&self.awaited, id) {
-                (Some(own), Some(id)) => same_id(own, id) || id.is_null(),
+                (Some(own), Some(id)) => same_id(own, id) || is_lost_id(id),
                 (Some(_), None) => true,
                 (None, _) => false,
             },

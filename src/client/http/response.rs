@@ -17,7 +17,9 @@ use super::request::HttpClient;
 use super::sse_transport::MessageEndpoint;
 use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, summarize};
-use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, messages, same_id};
+use crate::wire::{
+    Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, same_id,
+};
 
 /// Reads the response to a message, and those that resume it.
 pub(super) struct ResponseReader<'a> {
@@ -71,7 +73,7 @@ impl ResponseReader<'_> {
         let explains = !self.expects_response
             && status.as_u16() >= 400
             && frame.json().is_some_and(|value| {
-                messages(value).all(|message| message.get("error").is_some() && id_of(message).is_none_or(Id::is_null))
+                messages(value).all(|message| message.get("error").is_some() && id_of(message).is_none_or(is_lost_id))
             });
         if explains {
             end.message = frame.json().map(summarize);

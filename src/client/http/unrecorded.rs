@@ -20,7 +20,7 @@ use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::limits::http::DELIVERY_TIMEOUT;
 use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd};
-use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, messages};
+use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, is_lost_id, messages};
 
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
 const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
@@ -187,7 +187,7 @@ impl UnrecordedHttp {
             return;
         }
         if value.pointer("/error/code").and_then(Value::as_i64) == Some(HEADER_MISMATCH)
-            && let Some(id) = id_of(value).filter(|id| !id.is_null())
+            && let Some(id) = id_of(value).filter(|id| !is_lost_id(id))
         {
             self.ready.push_back(unread(id, "the headers do not fit the body"));
             return;

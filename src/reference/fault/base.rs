@@ -9,6 +9,7 @@ macro_rules! base_faults {
             Jsonrpc10, "jsonrpc-1-0", EVERY, "writes \"jsonrpc\": \"1.0\" in its responses";
             MessageWithoutKind, "message-without-kind", EVERY, "writes an object that is no message after each tools/list response";
             IdAsString, "id-as-string", EVERY, "returns integer ids as strings in results after the first response";
+            ErrorIdEmpty, "error-id-empty", EVERY, "writes an empty text as the id in errors";
             ErrorIdNull, "error-id-null", EVERY, "returns null as the id in errors to well-formed requests";
             AnswersTwice, "answers-twice", EVERY, "writes each tools/list response twice";
             StringIdRejected, "string-id-rejected", EVERY, "rejects requests whose id is a string with -32600";

@@ -72,6 +72,9 @@ fn inject_into_error(message: &mut Object, well_formed: bool, is_active: &dyn Fn
     if is_active(Fault::ErrorIdNull) && well_formed {
         set(message, "id", Value::Null);
     }
+    if is_active(Fault::ErrorIdEmpty) {
+        set(message, "id", json!(""));
+    }
     if is_active(Fault::ReadableIdOmitted) && !well_formed {
         message.shift_remove("id");
     }

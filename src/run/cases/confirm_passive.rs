@@ -187,9 +187,12 @@ fn active(cases: &[Arc<Case>]) -> Vec<Arc<Case>> {
     cases.iter().filter(|case| matches!(case.body, Body::Active(_))).cloned().collect()
 }
 
-/// Reports a failure as one that occurs only together with these cases.
+/// Reports a failure as one that occurs only together with these cases; without any, it occurred again by itself.
 fn attribute_to(finding: &mut Finding, cases: &[Arc<Case>]) {
     finding.confirmation = Some(Confirmation { tried: 1, failed: 1 });
+    if cases.is_empty() {
+        return;
+    }
     finding.preceding = cases.iter().map(|case| case.id.clone()).collect();
     let mut named = finding.preceding[..cases.len().min(MAX_NAMED_CASES)].join(", ");
     if cases.len() > MAX_NAMED_CASES {

@@ -17,7 +17,7 @@ use crate::campaign::limits::{
 use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, is_noise};
 use crate::client::{EndReason, WaitOutcome};
 use crate::spec::Era;
-use crate::wire::{Frame, FramingError, MessageKind, same_id, same_id_loosely};
+use crate::wire::{Frame, FramingError, MessageKind, is_lost_id, same_id, same_id_loosely};
 
 /// The calls in flight, and the results so far.
 struct InFlight<'s> {
@@ -300,7 +300,7 @@ impl ServerProcess {
     fn match_response(&mut self, message: Value, id: &Value, state: &mut InFlight<'_>) -> bool {
         let exact = |pending_call: &PendingCall| same_id(&pending_call.answered_id().into(), id);
         let loose =
-            |pending_call: &PendingCall| !id.is_null() && same_id_loosely(&pending_call.answered_id().into(), id);
+            |pending_call: &PendingCall| !is_lost_id(id) && same_id_loosely(&pending_call.answered_id().into(), id);
         let pending = &state.pending;
         let at = id.as_i64().and_then(|id| state.position(id));
         let at = at.or_else(|| pending.iter().position(exact)).or_else(|| pending.iter().position(loose));
