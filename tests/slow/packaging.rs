@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod declared;
+mod dependencies;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let has = |program: &str| {
@@ -30,6 +31,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("packaging/the-interface-is-compared-with-the-last-release", the_interface_is_compared)
             .with_ignored_flag(!has("git")),
         trial("packaging/the-formula-has-the-checksums", the_formula_has_the_checksums),
+        trial("packaging/the-licences-of-dependencies-are-allowed", dependencies::the_licences_are_allowed),
+        trial("packaging/the-bill-of-materials-is-complete", dependencies::the_bill_of_materials_is_complete)
+            .with_ignored_flag(!has("python3")),
         trial("packaging/the-action-is-declared", declared::the_action_is_declared),
         trial("packaging/the-gitlab-component-judges", declared::the_gitlab_component_judges),
         trial("packaging/the-images-have-no-rights", declared::the_images_have_no_rights),
