@@ -13,17 +13,14 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/completions"
 cp "$program" "$folder/mcp-conformance"
 cp "$root"/LICENSE-* "$root/README.md" "$root/CHANGELOG.md" "$folder"
-# A program for another machine cannot be run here; its archive has neither.
-if [[ -z ${CROSS:-} ]]; then
-  "$program" man >"$folder/mcp-conformance.1"
-  for shell in bash zsh fish; do
-    "$program" completions "$shell" >"$folder/completions/mcp-conformance.$shell"
-  done
-fi
+"$program" man >"$folder/mcp-conformance.1"
+for shell in bash zsh fish; do
+  "$program" completions "$shell" >"$folder/completions/mcp-conformance.$shell"
+done
 
 archive=mcp-conformance-$target.tar.gz
 # The program comes first, so that it can be read without the rest.
-tar -czf "$output/$archive" -C "$folder" mcp-conformance $(cd "$folder" && ls | grep -vx mcp-conformance)
+(cd "$folder" && tar -czf "$output/$archive" mcp-conformance mcp-conformance.1 completions LICENSE-* ./*.md)
 cd "$output"
 if command -v sha256sum >/dev/null; then
   sha256sum "$archive" >"$archive.sha256"

@@ -214,7 +214,7 @@ jobs:
       # Build your server here. A new case can make it fail, so pin a commit of mcp-conformance.
       - uses: OWNER/mcp-conformance@COMMIT
         with:
-          # Builds that commit; without this, the latest release is installed.
+          # Builds that commit; without this, the release of its version is installed.
           version: source
           comment: true
 "

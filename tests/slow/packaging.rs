@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 
 use crate::support::{PROGRAM, Trial, program, trial};
 use serde_json::Value;
@@ -14,23 +13,27 @@ use tempfile::TempDir;
 
 mod declared;
 mod dependencies;
+mod release;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let has = |program: &str| {
         let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         found.is_ok_and(|status| status.success())
     };
+    let can_package = has("npm") && has("python3");
     vec![
         trial("packaging/completions-and-the-manual-page", completions_and_the_manual_page),
-        trial("packaging/the-installer-checks-the-archive", the_installer_checks_the_archive)
-            .with_ignored_flag(!has("curl")),
-        trial("packaging/the-npm-package-starts-the-program", the_npm_package_starts_the_program)
-            .with_ignored_flag(!has("npm")),
-        trial("packaging/the-wheel-installs-the-program", the_wheel_installs_the_program)
-            .with_ignored_flag(!has("python3")),
+        trial("packaging/the-installer-checks-the-archive", release::the_installer_checks_the_archive)
+            .with_ignored_flag(!has("curl") || !can_package),
+        trial("packaging/the-installer-finds-one-release", release::the_installer_finds_one_release)
+            .with_ignored_flag(!has("curl") || !can_package),
+        trial("packaging/the-npm-package-starts-the-program", release::the_npm_package_starts_the_program)
+            .with_ignored_flag(!can_package),
+        trial("packaging/the-wheel-installs-the-program", release::the_wheel_installs_the_program)
+            .with_ignored_flag(!can_package),
         trial("packaging/the-interface-is-compared-with-the-last-release", the_interface_is_compared)
             .with_ignored_flag(!has("git")),
-        trial("packaging/the-formula-has-the-checksums", the_formula_has_the_checksums),
+        trial("packaging/the-formula-has-the-checksums", release::the_formula_has_the_checksums),
         trial("packaging/the-licences-of-dependencies-are-allowed", dependencies::the_licences_are_allowed),
         trial("packaging/the-bill-of-materials-is-complete", dependencies::the_bill_of_materials_is_complete)
             .with_ignored_flag(!has("python3")),
@@ -38,6 +41,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("packaging/the-gitlab-component-judges", declared::the_gitlab_component_judges),
         trial("packaging/the-images-have-no-rights", declared::the_images_have_no_rights),
         trial("packaging/the-action-judges-and-passes-its-result-on", the_action_judges).with_ignored_flag(!has("jq")),
+        trial("packaging/the-action-installs-or-builds", the_action_installs_or_builds)
+            .with_ignored_flag(!has("curl") || !can_package),
     ]
 }
 
@@ -69,31 +74,6 @@ fn write_program(path: &Path, text: &str) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The target of the archive for this machine.
-fn target() -> String {
-    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
-    format!("{}-{system}", std::env::consts::ARCH)
-}
-
-/// The archive of this machine, which takes a while to compress.
-static ARCHIVE: LazyLock<Result<TempDir, String>> = LazyLock::new(|| {
-    let folder = folder()?;
-    run(Command::new(root().join(".ci/packaging/archive.sh")).arg(PROGRAM).arg(target()).arg(folder.path()), 0)?;
-    Ok(folder)
-});
-
-/// A folder with the archive of this machine and its checksum.
-fn archives(folder: &Path) -> Result<PathBuf, String> {
-    let made = ARCHIVE.as_ref().map_err(Clone::clone)?;
-    let archives = folder.join("archives");
-    fs::create_dir(&archives).map_err(|error| error.to_string())?;
-    for file in fs::read_dir(made.path()).map_err(|error| error.to_string())? {
-        let file = file.map_err(|error| error.to_string())?;
-        fs::copy(file.path(), archives.join(file.file_name())).map_err(|error| error.to_string())?;
-    }
-    Ok(archives)
-}
-
 fn completions_and_the_manual_page() -> Result<(), String> {
     let folder = folder()?;
     for (shell, expected) in [
@@ -121,107 +101,6 @@ fn completions_and_the_manual_page() -> Result<(), String> {
     for expected in [".TH mcp-conformance", "\\-\\-fail\\-on", "MCP-CONFORMANCE EXPLAIN", "Exit codes"] {
         if !page.out.contains(expected) {
             return Err(format!("`{expected}` is not in the manual page"));
-        }
-    }
-    Ok(())
-}
-
-fn the_installer_checks_the_archive() -> Result<(), String> {
-    let folder = folder()?;
-    let archives = archives(folder.path())?;
-    let bin = folder.path().join("bin");
-    let install = |code| {
-        let mut command = Command::new("sh");
-        command.arg(root().join(".ci/packaging/install.sh"));
-        command.env("MCP_CONFORMANCE_BASE_URL", format!("file://{}", archives.display()));
-        run(command.env("MCP_CONFORMANCE_BIN", &bin), code)
-    };
-    let said = install(0)?;
-    if !said.contains(concat!("installed mcp-conformance ", env!("CARGO_PKG_VERSION"))) {
-        return Err(said);
-    }
-    run(Command::new(bin.join("mcp-conformance")).arg("--version"), 0)?;
-    // An archive that was changed is not installed.
-    fs::remove_dir_all(&bin).map_err(|error| error.to_string())?;
-    let archive = archives.join(format!("mcp-conformance-{}.tar.gz", target()));
-    let mut bytes = fs::read(&archive).map_err(|error| error.to_string())?;
-    bytes.push(0);
-    fs::write(&archive, bytes).map_err(|error| error.to_string())?;
-    install(1)?;
-    if bin.join("mcp-conformance").exists() { Err("the changed archive was installed".to_owned()) } else { Ok(()) }
-}
-
-fn the_npm_package_starts_the_program() -> Result<(), String> {
-    let folder = folder()?;
-    let folder = folder.path();
-    let archives = archives(folder)?;
-    let packages = folder.join("packages");
-    let version = env!("CARGO_PKG_VERSION");
-    let build = root().join(".ci/packaging/npm/build.mjs");
-    run(Command::new("node").arg(build).arg(version).arg(&archives).arg(&packages), 0)?;
-    let mut tarballs = Vec::new();
-    for package in fs::read_dir(&packages).map_err(|error| error.to_string())? {
-        let package = package.map_err(|error| error.to_string())?.path();
-        let said = run(Command::new("npm").args(["pack", "--silent"]).arg(&package).current_dir(folder), 0)?;
-        tarballs.push(format!("./{}", said.trim()));
-    }
-    if tarballs.len() != 2 {
-        return Err(format!("the packages are {tarballs:?}"));
-    }
-    let user = folder.join("user");
-    fs::create_dir(&user).map_err(|error| error.to_string())?;
-    fs::write(user.join("package.json"), "{\"private\": true}").map_err(|error| error.to_string())?;
-    let install = ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-    let tarballs = tarballs.iter().map(|tarball| format!(".{tarball}"));
-    run(Command::new("npm").args(install).args(tarballs).current_dir(&user), 0)?;
-    let npx =
-        |words: &[&str], code| run(Command::new("npx").arg("mcp-conformance").args(words).current_dir(&user), code);
-    if npx(&["--version"], 0)?.trim() != format!("mcp-conformance {version}") {
-        return Err("another program was started".to_owned());
-    }
-    // Its exit code is that of the program.
-    let judge =
-        ["-q", "--revision", "latest", "--fuzz", "off", "--select", "content/image-base64", "--", PROGRAM, "serve"];
-    npx(&judge, 0)?;
-    npx(&[&judge[..], &["--fault", "image-data-url"]].concat(), 1).map(drop)
-}
-
-fn the_wheel_installs_the_program() -> Result<(), String> {
-    let folder = folder()?;
-    let folder = folder.path();
-    let archives = archives(folder)?;
-    let (wheels, environment) = (folder.join("wheels"), folder.join("environment"));
-    let build = root().join(".ci/packaging/pypi/build.py");
-    run(Command::new("python3").arg(build).arg(env!("CARGO_PKG_VERSION")).arg(&archives).arg(&wheels), 0)?;
-    run(Command::new("python3").args(["-m", "venv"]).arg(&environment), 0)?;
-    let mut install = Command::new(environment.join("bin/python"));
-    install.args(["-m", "pip", "install", "--quiet", "--no-index", "--find-links"]).arg(&wheels);
-    run(install.arg("mcp-conformance"), 0)?;
-    let said = run(Command::new(environment.join("bin/mcp-conformance")).arg("--version"), 0)?;
-    if said.trim() == concat!("mcp-conformance ", env!("CARGO_PKG_VERSION")) { Ok(()) } else { Err(said) }
-}
-
-fn the_formula_has_the_checksums() -> Result<(), String> {
-    let folder = folder()?;
-    let mut expected = Vec::new();
-    for (index, target) in
-        ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl", "x86_64-apple-darwin", "aarch64-apple-darwin"]
-            .into_iter()
-            .enumerate()
-    {
-        let sum = index.to_string().repeat(64);
-        let archive = format!("mcp-conformance-{target}.tar.gz");
-        fs::write(folder.path().join(format!("{archive}.sha256")), format!("{sum}  {archive}\n"))
-            .map_err(|error| error.to_string())?;
-        expected.push((format!("releases/download/v1.2.3/{archive}\""), format!("sha256 \"{sum}\"")));
-    }
-    let script = root().join(".ci/packaging/homebrew.sh");
-    let formula = run(Command::new(script).args(["1.2.3", "me/mcp-conformance"]).arg(folder.path()), 0)?;
-    let lines: Vec<&str> = formula.lines().map(str::trim).collect();
-    for (url, sum) in expected {
-        let at = lines.iter().position(|line| line.ends_with(&url)).ok_or_else(|| format!("{url}:\n{formula}"))?;
-        if lines[at + 1] != sum {
-            return Err(format!("{url} has {}", lines[at + 1]));
         }
     }
     Ok(())
@@ -281,7 +160,8 @@ fn the_action_judges() -> Result<(), String> {
     let options = "--revision latest --fuzz off --select 'content/image-base64'";
     let outputs = action.judge(&format!("{options} -- \"{PROGRAM}\" serve --fault image-data-url"))?;
     let report = action.path("mcp-conformance.json");
-    if outputs != format!("exit-code=1\nreport={}\n", report.display()) {
+    let version = concat!("version=", env!("CARGO_PKG_VERSION"), "\n");
+    if outputs != format!("{version}exit-code=1\nreport={}\n", report.display()) {
         return Err(outputs);
     }
     if !read(&action.path("summary.md"))?.contains("content-image") {
@@ -289,7 +169,7 @@ fn the_action_judges() -> Result<(), String> {
     }
     // Nothing in the arguments is executed, and wrong ones have no report.
     let outputs = action.judge("--no-such-option '$(touch executed)' `touch executed`")?;
-    if outputs != "exit-code=2\n" || action.path("executed").exists() {
+    if outputs != format!("{version}exit-code=2\n") || action.path("executed").exists() {
         return Err(outputs);
     }
     action.judge(&format!("{options} -- \"{PROGRAM}\" serve --fault image-data-url"))?;
@@ -324,13 +204,69 @@ fn the_action_judges() -> Result<(), String> {
     if !text.starts_with("<!-- mcp-conformance -->\n") || !text.contains("content-image") {
         return Err(text.to_owned());
     }
+    Ok(())
+}
 
-    // The release that the action installs is on the path of later steps.
-    let archives = archives(action.folder.path())?;
-    let base = format!("file://{}", archives.display());
-    action.step("install.sh", &[("VERSION", "latest"), ("MCP_CONFORMANCE_BASE_URL", &base)], 0)?;
-    let installed = PathBuf::from(read(&action.path("path"))?.trim()).join("mcp-conformance");
-    run(Command::new(installed).arg("--version"), 0).map(drop)
+/// Writes where it would install a build, and puts the program under test there.
+const CARGO: &str = r#"#!/bin/sh
+echo "$*" >>"$FAKE_GH/calls"
+while [ $# -gt 0 ]; do [ "$1" != --root ] || root=$2; shift; done
+mkdir -p "$root/bin" && cp "$PROGRAM" "$root/bin/mcp-conformance"
+"#;
+
+fn the_action_installs_or_builds() -> Result<(), String> {
+    const OWN: &str = env!("CARGO_PKG_VERSION");
+    let releases = release::Releases::serve(OWN)?;
+    let action = Action::new()?;
+    write_program(&action.path("bin/cargo"), CARGO)?;
+    let install = |version, variables: &[(&str, &str)], code| {
+        for file in ["path", "output"] {
+            fs::write(action.path(file), "").map_err(|error| error.to_string())?;
+        }
+        let variables =
+            [&[("VERSION", version), ("MCP_CONFORMANCE_GITHUB", releases.address.as_str())], variables].concat();
+        let said = action.step("install.sh", &variables, code)?;
+        Ok::<_, String>((said, read(&action.path("path"))?, read(&action.path("output"))?))
+    };
+    let of = |repository| [("MCP_CONFORMANCE_REPOSITORY", repository)];
+    let installed = format!("{}\n", action.path("mcp-conformance/bin").display());
+    // A release, by default the one of the action.
+    for (version, expected) in [("", false), (OWN, false), ("latest", true)] {
+        let (said, path, output) = install(version, &of("me/mcp-conformance"), 0)?;
+        if !said.contains(&format!("installed mcp-conformance {OWN}")) || path != installed || !output.is_empty() {
+            return Err(format!("`{version}` installs nothing: {said}\n{path}\n{output}"));
+        }
+        if said.contains(&format!("the latest release is {OWN}")) != expected {
+            return Err(format!("`{version}` looks up a release, or not: {said}"));
+        }
+        run(Command::new(action.path("mcp-conformance/bin/mcp-conformance")).arg("--version"), 0)?;
+    }
+    // A build, where nothing fits or where it is asked for.
+    for (version, repository) in
+        [("source", "me/mcp-conformance"), ("", "me/unreleased"), ("latest", "me/unreleased"), ("", "")]
+    {
+        let (_, path, output) = install(version, &of(repository), 0)?;
+        if output != "build=true\n" || !path.is_empty() {
+            return Err(format!("`{version}` of {repository} is not built: {path}\n{output}"));
+        }
+    }
+    // No other version takes the place of the one that was named, and what cannot be reached is not built.
+    let (said, ..) = install("9.9.9", &of("me/mcp-conformance"), 3)?;
+    if !said.contains("::error title=mcp-conformance::There is no archive of version 9.9.9") {
+        return Err(said);
+    }
+    let closed = [of("me/mcp-conformance")[0], ("MCP_CONFORMANCE_GITHUB", "http://127.0.0.1:1")];
+    let (.., output) = install("", &closed, 1)?;
+    if !output.is_empty() {
+        return Err(format!("a failed connection leads to {output}"));
+    }
+    action.step("build.sh", &[("PROGRAM", PROGRAM)], 0)?;
+    let expected = format!("install --locked --path {} --root ", root().display());
+    let calls = read(&action.path("calls"))?;
+    if !calls.starts_with(&expected) || read(&action.path("path"))? != installed {
+        return Err(format!("the build is not that of the action: {calls}"));
+    }
+    run(Command::new(action.path("mcp-conformance/bin/mcp-conformance")).arg("--version"), 0).map(drop)
 }
 
 /// Runs the step of the workflow that compares the public interface, with a `cargo` that writes its arguments.

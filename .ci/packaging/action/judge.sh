@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs mcp-conformance with the ARGUMENTS, and outputs its exit code and its JSON report. It succeeds whatever the server
+# Runs mcp-conformance with the ARGUMENTS, and outputs its version, its exit code and its JSON report. It succeeds whatever the server
 # does: the last step of the action passes or fails, after the steps that show the result.
 #
 # Needs ARGUMENTS, ANNOTATIONS, SUMMARY, RUNNER_TEMP, GITHUB_OUTPUT and GITHUB_STEP_SUMMARY.
@@ -24,6 +24,8 @@ options=(--report "json=$report")
 # Annotations are commands on standard output; the text is on standard error then.
 [[ $ANNOTATIONS != true ]] || options+=(--report github)
 
+version=$(mcp-conformance --version)
+printf 'version=%s\n' "${version##* }" >>"$GITHUB_OUTPUT"
 code=0
 mcp-conformance "${options[@]}" ${words[@]+"${words[@]}"} || code=$?
 printf 'exit-code=%d\n' "$code" >>"$GITHUB_OUTPUT"

@@ -117,7 +117,7 @@ pub(super) fn the_action_is_declared() -> Result<(), String> {
     // Each of these is no longer an action: the check sees it.
     for (pointer, wrong) in [
         ("/runs/using", json!("node20")),
-        ("/runs/steps/1/uses", Value::Null),
+        ("/runs/steps/2/uses", Value::Null),
         ("/inputs/version/default", json!(1)),
         ("/outputs/report", json!({"description": "The report."})),
         ("/inputs", json!({"version": {"description": "The version."}})),
