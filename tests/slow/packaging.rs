@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::installed::{servers, servers_are_required};
 use crate::support::{PROGRAM, Trial, program, trial};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 mod declared;
 mod dependencies;
 mod release;
+mod workflows;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let has = |program: &str| {
@@ -38,6 +40,13 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("packaging/the-bill-of-materials-is-complete", dependencies::the_bill_of_materials_is_complete)
             .with_ignored_flag(!has("python3")),
         trial("packaging/the-action-is-declared", declared::the_action_is_declared),
+        trial("packaging/the-workflows-are-declared", workflows::the_workflows_are_declared),
+        trial("packaging/the-release-has-every-target-attested", workflows::the_release_is_attested),
+        trial("packaging/the-release-checks-its-tag-and-repository", workflows::the_tag_and_the_repository_are_checked),
+        trial("packaging/cargo-binstall-finds-the-archives", workflows::cargo_binstall_finds_the_archives)
+            .with_ignored_flag(!can_package),
+        trial("packaging/the-workflow-uses-the-action", workflows::the_action_is_used)
+            .with_ignored_flag(!has("jq") || (!servers().join("node_modules").exists() && !servers_are_required())),
         trial("packaging/the-gitlab-component-judges", declared::the_gitlab_component_judges),
         trial("packaging/the-images-have-no-rights", declared::the_images_have_no_rights),
         trial("packaging/the-action-judges-and-passes-its-result-on", the_action_judges).with_ignored_flag(!has("jq")),
@@ -134,9 +143,13 @@ impl Action {
     }
 
     fn step(&self, script: &str, variables: &[(&str, &str)], code: i32) -> Result<String, String> {
+        self.step_in(self.folder.path(), script, variables, code)
+    }
+
+    fn step_in(&self, folder: &Path, script: &str, variables: &[(&str, &str)], code: i32) -> Result<String, String> {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new(root().join(".ci/packaging/action").join(script));
-        command.current_dir(self.folder.path());
+        command.current_dir(folder);
         command.env("PATH", format!("{}:{path}", self.path("bin").display())).env("FAKE_GH", self.folder.path());
         command.env("RUNNER_TEMP", self.folder.path()).env("GITHUB_OUTPUT", self.path("output"));
         command.env("GITHUB_STEP_SUMMARY", self.path("summary.md")).env("GITHUB_PATH", self.path("path"));
@@ -149,8 +162,14 @@ impl Action {
     }
 
     fn judge(&self, arguments: &str) -> Result<String, String> {
+        self.judge_in(self.folder.path(), arguments)
+    }
+
+    /// Returns what the step outputs.
+    fn judge_in(&self, folder: &Path, arguments: &str) -> Result<String, String> {
         fs::write(self.path("output"), "").map_err(|error| error.to_string())?;
-        self.step("judge.sh", &[("ARGUMENTS", arguments), ("ANNOTATIONS", "true"), ("SUMMARY", "true")], 0)?;
+        let variables = [("ARGUMENTS", arguments), ("ANNOTATIONS", "true"), ("SUMMARY", "true")];
+        self.step_in(folder, "judge.sh", &variables, 0)?;
         read(&self.path("output"))
     }
 }

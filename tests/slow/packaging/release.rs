@@ -15,7 +15,7 @@ use super::{folder, read, root, run, write_program};
 use crate::support::PROGRAM;
 
 /// The targets that each kind of package has a program for.
-const TARGETS: [&str; 4] =
+pub(super) const TARGETS: [&str; 4] =
     ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl", "x86_64-apple-darwin", "aarch64-apple-darwin"];
 
 /// Where a release puts the manual page and the completions, below a folder `share`.
@@ -27,7 +27,7 @@ const SHARED: [&str; 4] = [
 ];
 
 /// The target of the archive for this machine.
-fn target() -> String {
+pub(super) fn target() -> String {
     let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-musl" };
     format!("{}-{system}", std::env::consts::ARCH)
 }
@@ -47,7 +47,7 @@ static RELEASE: LazyLock<Result<TempDir, String>> = LazyLock::new(|| {
     Ok(release)
 });
 
-fn release() -> Result<&'static Path, String> {
+pub(super) fn release() -> Result<&'static Path, String> {
     RELEASE.as_ref().map(TempDir::path).map_err(Clone::clone)
 }
 
