@@ -12,6 +12,7 @@ use crate::support::{PROGRAM, Trial, program, trial};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod community;
 mod declared;
 mod dependencies;
 mod release;
@@ -47,6 +48,8 @@ pub(crate) fn trials() -> Vec<Trial> {
             .with_ignored_flag(!can_package),
         trial("packaging/the-workflow-uses-the-action", workflows::the_action_is_used)
             .with_ignored_flag(!has("jq") || (!servers().join("node_modules").exists() && !servers_are_required())),
+        trial("packaging/the-issue-forms-ask-for-the-report", community::the_issue_forms_ask_for_the_report),
+        trial("packaging/the-citation-is-that-of-the-package", community::the_citation_is_that_of_the_package),
         trial("packaging/the-gitlab-component-judges", declared::the_gitlab_component_judges),
         trial("packaging/the-images-have-no-rights", declared::the_images_have_no_rights),
         trial("packaging/the-action-judges-and-passes-its-result-on", the_action_judges).with_ignored_flag(!has("jq")),
