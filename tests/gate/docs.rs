@@ -9,8 +9,8 @@ mod picture;
 mod published;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    // The package leaves the documentation out.
-    if !root().join("docs/src").is_dir() {
+    // The package leaves the documentation out, apart from files that other tests read.
+    if !root().join("docs/src/SUMMARY.md").is_file() {
         return Vec::new();
     }
     vec![
