@@ -13,12 +13,15 @@ use crate::event::{InstalledPackage, PackageKind};
 use crate::verdict::{Direction, Finding};
 
 /// The deviations that were measured, one file for each SDK.
-const FILES: [&str; 7] = [
+const FILES: [&str; 10] = [
     include_str!("../../cases/sdks/fastmcp-2.json"),
     include_str!("../../cases/sdks/fastmcp-4.json"),
+    include_str!("../../cases/sdks/go-1.json"),
+    include_str!("../../cases/sdks/php-0.json"),
     include_str!("../../cases/sdks/python-1.json"),
     include_str!("../../cases/sdks/python-2.json"),
     include_str!("../../cases/sdks/rmcp.json"),
+    include_str!("../../cases/sdks/ruby-1.json"),
     include_str!("../../cases/sdks/typescript-1.json"),
     include_str!("../../cases/sdks/typescript-2.json"),
 ];
