@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::surrogate::before_lone_surrogate;
 
+/// A member of an error that stands for an HTTP status without a message. The server sent no such error.
+pub(crate) const HTTP_STATUS_MEMBER: &str = "mcp-conformance/http-status";
+
 /// The identifier of a request, as a JSON value: a string, a number, or whatever a peer sent.
 pub(crate) type Id = Value;
 

@@ -11,7 +11,9 @@ mod surrogate;
 pub(crate) use frame::MAX_MESSAGE_BYTES;
 pub use frame::{Frame, FramingError, Splitter};
 pub(crate) use frame::{MAX_DEPTH, exceeds_limits};
-pub(crate) use message::{Id, MessageKind, id_of, is_lost_id, member, messages, method_of, same_id, same_id_loosely};
+pub(crate) use message::{
+    HTTP_STATUS_MEMBER, Id, MessageKind, id_of, is_lost_id, member, messages, method_of, same_id, same_id_loosely,
+};
 pub(crate) use rate_limit::reports_rate_limit;
 pub use sse::{SseDecoder, SseEvent};
 pub(crate) use surrogate::before_lone_surrogate;

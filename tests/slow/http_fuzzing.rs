@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_conformance::reference::{Fault, HttpFault};
 use mcp_conformance::report::Report;
-use mcp_conformance::verdict::Verdict;
+use mcp_conformance::verdict::{Direction, Finding, Verdict};
 use serde_json::{Value, json};
 
 use super::address::{RunningServer, unused_address};
@@ -39,6 +39,7 @@ const WORKERS: usize = 3;
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("fuzzing/http/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
+        trial("fuzzing/http/an-error-status-is-shown-as-one", an_error_status_is_shown_as_one),
         trial("fuzzing/http/a-sample-of-evaluation-faults-is-found", a_sample_of_evaluation_faults_is_found),
         trial("fuzzing/http/a-failing-call-is-replayed", a_failing_call_is_replayed),
         trial("fuzzing/http/a-crash-of-the-server-is-reported", a_crash_of_the_server_is_reported),
@@ -196,6 +197,37 @@ fn a_crash_of_the_server_is_reported() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A server with one tool that fails for long texts with status 500 and an empty body.
+fn a_server_that_fails_by_status(request: &HttpRequest) -> Vec<u8> {
+    let message = request.message();
+    let is_long = message["params"]["arguments"]["text"].as_str().is_some_and(|text| text.len() > 5);
+    if message["method"] == "tools/call" && is_long {
+        return response("500 Internal Server Error", &[], "");
+    }
+    // It limits no rate.
+    rate_limited_server(request, &AtomicUsize::new(0), usize::MAX)
+}
+
+/// The evidence shows what the server sent, and no message that it did not send.
+fn an_error_status_is_shown_as_one() -> Result<(), String> {
+    let address = serve_response(a_server_that_fails_by_status);
+    let folder = tempfile::tempdir().map_err(describe_error)?;
+    let url = format!("http://{address}/mcp");
+    let run = Run::start(folder.path(), &["--select", "fuzz/*", "--revision", "2025-06-18", &url])?;
+    let is_about_errors = |result: &&mcp_conformance::event::CaseResult| result.case == "fuzz/internal-error";
+    let mut findings = run.report.results().filter(is_about_errors).flat_map(|result| &result.findings);
+    let finding: &Finding = findings.next().ok_or_else(|| format!("no finding: {}", run.text))?;
+    let expected = "HTTP status 500, without a JSON-RPC message";
+    let made_up = run.report.results().flat_map(|result| &result.findings).flat_map(|finding| &finding.evidence);
+    let made_up: Vec<&str> =
+        made_up.filter(|item| item.direction == Direction::Received).map(|item| item.text.as_str()).collect();
+    let is_shown = finding.evidence.iter().any(|item| item.direction == Direction::Event && item.text == expected);
+    if finding.actual == expected && is_shown && !made_up.iter().any(|text| text.contains("HTTP status")) {
+        return Ok(());
+    }
+    Err(format!("the finding says {}, the evidence is {:?}, received {made_up:?}", finding.actual, finding.evidence))
 }
 
 /// A server with one tool that rejects every request after the first `allowed` ones with status 429.

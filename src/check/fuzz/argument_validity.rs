@@ -13,7 +13,7 @@ use crate::fuzz::{Constraint, Grammar};
 use crate::json_pointer::{InstanceStep, instance_steps};
 use crate::transcript::is_input_required;
 use crate::verdict::{CallKind, CallOutcome, Verdict};
-use crate::wire::member;
+use crate::wire::{HTTP_STATUS_MEMBER, member};
 
 const INVALID_REQUEST: i64 = -32600;
 const INVALID_PARAMS: i64 = -32602;
@@ -135,7 +135,10 @@ pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value
 pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<OracleViolation> {
     let code = member(error, "code").and_then(Value::as_i64)?;
     let message = member(error, "message").and_then(Value::as_str).unwrap_or_default();
-    let actual = || format!("the error {code}: {}", excerpt(message, 300));
+    let actual = || match member(error, HTTP_STATUS_MEMBER) {
+        Some(_) => format!("{}, without a JSON-RPC message", excerpt(message, 300)),
+        None => format!("the error {code}: {}", excerpt(message, 300)),
+    };
     // The arguments did not cause it.
     if code == INTERNAL_ERROR && is_environmental(message) {
         return None;

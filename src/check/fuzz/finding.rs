@@ -11,6 +11,7 @@ use crate::check::evidence::{message_summary, milliseconds};
 use crate::spec::{Catalogue, Revision};
 use crate::text::{first_bytes, last_bytes};
 use crate::verdict::{Direction, Evidence, Finding, MessageSummary, Verdict};
+use crate::wire::{HTTP_STATUS_MEMBER, member};
 
 /// The greatest length of a line of evidence, in bytes.
 const MAX_LINE_BYTES: usize = 4_000;
@@ -49,9 +50,11 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
     let sent = piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line));
     let mut all = vec![Evidence { message: sent_message(exchange), ..sent }];
     all.extend(exchange.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
-    all.extend(exchange.responses.iter().take(4).map(|response| Evidence {
-        message: message_summary(response),
-        ..piece(Direction::Received, at_ms, &response.to_string())
+    all.extend(exchange.responses.iter().take(4).map(|response| match http_status(response) {
+        Some(status) => piece(Direction::Event, at_ms, &format!("{status}, without a JSON-RPC message")),
+        None => {
+            Evidence { message: message_summary(response), ..piece(Direction::Received, at_ms, &response.to_string()) }
+        }
     }));
     match &exchange.outcome {
         ExchangeOutcome::Answered => {}
@@ -66,6 +69,12 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
         }
     }
     all
+}
+
+/// The HTTP status that an error stands for, if the server sent no message, with the text of its body.
+fn http_status(response: &Value) -> Option<&str> {
+    let error = member(response, "error").filter(|error| member(error, HTTP_STATUS_MEMBER).is_some())?;
+    member(error, "message")?.as_str()
 }
 
 /// The request of a call. Where its arguments are no JSON, the line as a whole is none either, but its id and method

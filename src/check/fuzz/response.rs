@@ -57,7 +57,7 @@ fn verdict_of_end(exchange: &FuzzExchange) -> (Verdict, &'static str) {
 pub(super) fn hang(exchange: &FuzzExchange, waited: Duration) -> OracleViolation {
     let kind = exchange.call.kind.as_str();
     OracleViolation::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
-        .actual(format!("no response within {waited:.1?}, confirmed on a new process"))
+        .actual(format!("no response within {waited:.1?}, and none when the call was repeated"))
         .signature(if kind == "invalid" || kind == "malformed" { kind } else { "valid" })
 }
 

@@ -20,7 +20,7 @@ use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::limits::http::DELIVERY_TIMEOUT;
 use crate::text::first_chars;
 use crate::transcript::{Entry, Event, HttpEnd};
-use crate::wire::{Frame, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, is_lost_id, messages};
+use crate::wire::{Frame, HTTP_STATUS_MEMBER, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, is_lost_id, messages};
 
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
 const TOO_LARGE_STATUSES: [u16; 3] = [413, 414, 431];
@@ -286,7 +286,8 @@ fn error(id: &Id, code: i64, status: u16, text: &str) -> Frame {
     let text = first_chars(text.trim(), SHOWN);
     let message =
         if text.is_empty() { format!("HTTP status {status}") } else { format!("HTTP status {status}: {text}") };
-    Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }))
+    let error = json!({ "code": code, "message": message, HTTP_STATUS_MEMBER: status });
+    Frame::from_value(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
 }
 
 /// An error response whose contents are not judged.
