@@ -102,6 +102,24 @@ impl Verdict {
             Self::Error => "error",
         }
     }
+
+    /// What the verdict says, as Markdown. The README and the documentation have this text.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Pass => "the case saw a response or message, and it satisfies the rule",
+            Self::Fail => {
+                "the server violates a MUST or the shape of a message, or does something that no interpretation of a rule \
+                 allows"
+            }
+            Self::Warn => {
+                "the server violates a SHOULD, or a rule that the specification states without an RFC 2119 keyword (marked \
+                 as inferred)"
+            }
+            Self::Skip => "the case does not apply, or there was nothing to judge; the reason is given",
+            Self::Error => "the case could not be judged, for example because the server had exited",
+        }
+    }
 }
 
 /// A message or event as evidence.

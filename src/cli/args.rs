@@ -4,11 +4,13 @@
 //! here, as the others are those of [`Settings`].
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use mcp_conformance::reference::Fault;
-use mcp_conformance::report::Shard;
+use mcp_conformance::report::layout::wrap;
+use mcp_conformance::report::{Conclusion, Shard};
 use mcp_conformance::spec::Revision;
 use mcp_conformance::{FuzzSettings, Settings};
 use serde_json::Value;
@@ -22,17 +24,8 @@ use super::values::{
     fuzz_calls, revision_choice, seed_value, tool_glob,
 };
 
-/// The text after the options in the help.
-const AFTER_HELP: &str = "\
-Exit codes:
-  0  the server passed: every judged case passed, or its findings are in the baseline; warnings
-     are allowed, and a failure that does not reproduce (see --retries) counts as a warning
-  1  the server failed: it violates a MUST rule, or another rule in a way that no reading of it
-     allows; with --strict any rule; or the baseline is out of date
-  2  the run could not be completed: bad usage, an invalid file, a server that does not start
-     or does not speak MCP
-  3  nothing was judged: no case was selected, or none applies
-
+/// The examples in the help.
+const EXAMPLES: &str = "\
 Examples:
   mcp-conformance init -- ./my-server
   mcp-conformance ./my-server
@@ -52,6 +45,21 @@ Examples:
   mcp-conformance --hints mcp-hints.jsonc -- node server.js
   mcp-conformance demo";
 
+/// The text after the options in the help: the exit codes and examples.
+fn after_help() -> String {
+    /// The width of a line without its indentation.
+    const WIDTH: usize = 86;
+    let mut text = "Exit codes:\n".to_owned();
+    for conclusion in Conclusion::ALL {
+        let meaning = conclusion.meaning().replace('`', "");
+        for (at, line) in wrap(&meaning, WIDTH).into_iter().enumerate() {
+            let code = if at == 0 { conclusion.code().to_string() } else { String::new() };
+            let _ = writeln!(text, "  {code:1}  {line}");
+        }
+    }
+    format!("{text}\n{EXAMPLES}")
+}
+
 /// Judges a Model Context Protocol (MCP) server against every revision of the specification.
 ///
 /// It starts the server, detects which revisions the server supports, runs the cases of each, and reports what is
@@ -60,7 +68,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(
     version,
-    after_help = AFTER_HELP,
+    after_help = after_help(),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     override_usage = "mcp-conformance [OPTIONS] [--] [SERVER]...\n       mcp-conformance <COMMAND>",

@@ -68,6 +68,26 @@ impl Conclusion {
             Self::NothingJudged => 3,
         }
     }
+
+    /// What the exit code means, as Markdown. The help, the README and the documentation have this text.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Passed => {
+                "the server passed: every judged case passes, or its findings are in the baseline; warnings are allowed \
+                 without `--strict`, and a failure that does not reproduce (see `--retries`) counts as a warning"
+            }
+            Self::Failed => {
+                "the server failed: it violates a MUST, or another rule in a way that no reading of it allows; with \
+                 `--strict` any rule; or the baseline is out of date"
+            }
+            Self::Unjudged => {
+                "the run could not be completed: wrong usage, an invalid file, or a server that does not start or never \
+                 speaks MCP"
+            }
+            Self::NothingJudged => "nothing was judged: no case was selected, or no selected case applies",
+        }
+    }
 }
 
 impl Report {
