@@ -16,7 +16,6 @@ mod community;
 mod declared;
 mod dependencies;
 mod release;
-mod template;
 mod workflows;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -51,7 +50,6 @@ pub(crate) fn trials() -> Vec<Trial> {
             .with_ignored_flag(!has("jq") || (!servers().join("node_modules").exists() && !servers_are_required())),
         trial("packaging/the-issue-forms-ask-for-the-report", community::the_issue_forms_ask_for_the_report),
         trial("packaging/the-citation-is-that-of-the-package", community::the_citation_is_that_of_the_package),
-        trial("packaging/the-rust-template-passes-until-it-is-broken", template::the_template_is_tested),
         trial("packaging/the-gitlab-component-judges", declared::the_gitlab_component_judges),
         trial("packaging/the-images-have-no-rights", declared::the_images_have_no_rights),
         trial("packaging/the-action-judges-and-passes-its-result-on", the_action_judges).with_ignored_flag(!has("jq")),
