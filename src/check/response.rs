@@ -28,12 +28,15 @@ pub(super) fn answered_once(index: &ConnectionIndex<'_>) -> CheckResult {
         );
     }
     let client_sent_malformed = client_sent_malformed(index);
+    // Each request without a response may be what one response without a usable id belongs to.
+    let mut attributed = 0;
     for &(position, response) in &index.strays {
         let has_no_usable_id = response.get("id").is_none_or(is_lost_id);
-        // It may be the response to one of several requests in flight, and its id is judged elsewhere.
-        let is_awaited = || index.exchanges.iter().any(|other| other.sent < position && other.responses.is_empty());
+        let is_open = |other: &&Exchange<'_>| other.sent < position && other.responses.is_empty();
+        let is_awaited = has_no_usable_id && index.exchanges.iter().filter(is_open).count() > attributed;
+        attributed += usize::from(is_awaited);
         let is_excused = has_no_usable_id
-            && (client_sent_malformed || is_awaited() || index.record.is_rejected_by_status(position))
+            && (client_sent_malformed || is_awaited || index.record.is_rejected_by_status(position))
             || follows_notification(index, position, response)
             || is_rounded_id(index, response);
         if !is_excused {

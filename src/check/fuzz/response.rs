@@ -9,6 +9,7 @@ use super::exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedT
 use super::message_text::{excerpt, skeleton};
 use super::violation::OracleViolation;
 use crate::case::Oracle;
+use crate::fuzz::Grammar;
 use crate::spec::Revision;
 use crate::transcript::messages;
 use crate::verdict::Verdict;
@@ -44,10 +45,10 @@ fn failure_line(stderr: &str) -> Option<&str> {
 }
 
 /// The verdict of an end of the server, and what makes it end. The specification allows a server to give up at what is no
-/// message, and no call of the tool is the cause.
+/// message, and no call of the tool is the cause. JSON that is deeply nested, or has large numbers, is a message.
 fn verdict_of_end(exchange: &FuzzExchange) -> (Verdict, &'static str) {
-    if exchange.call.is_unparsable() {
-        (Verdict::Warn, "a line that a parser may reject")
+    if matches!(exchange.call.validity, Validity::Malformed(Grammar::NotJson, _)) {
+        (Verdict::Warn, "a line that is no JSON")
     } else {
         (Verdict::Fail, "a call")
     }
