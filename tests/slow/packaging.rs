@@ -37,9 +37,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("packaging/the-interface-is-compared-with-the-last-release", the_interface_is_compared)
             .with_ignored_flag(!has("git")),
         trial("packaging/the-formula-has-the-checksums", release::the_formula_has_the_checksums),
-        trial("packaging/the-licences-of-dependencies-are-allowed", dependencies::the_licences_are_allowed),
+        trial("packaging/the-licences-of-dependencies-are-allowed", dependencies::the_licences_are_allowed)
+            .with_ignored_flag(!dependencies::are_written()),
         trial("packaging/the-bill-of-materials-is-complete", dependencies::the_bill_of_materials_is_complete)
-            .with_ignored_flag(!has("python3")),
+            .with_ignored_flag(!dependencies::are_written()),
         trial("packaging/the-action-is-declared", declared::the_action_is_declared),
         trial("packaging/the-workflows-are-declared", workflows::the_workflows_are_declared),
         trial("packaging/the-release-has-every-target-attested", workflows::the_release_is_attested),
