@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::across_steps::judge_comparisons;
+use super::ended_session::SESSION_ENDED;
 use super::evidence::evidence_of;
 use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use super::step_exchange::{StepExchange, describe, expectation};
-use crate::case::{Action, Active, Case, Comparison, Delivery, Expected, ExpectedResponse, Outcome};
+use crate::case::{Action, Active, Case, Comparison, Delivery, Expected, ExpectedResponse, Outcome, Poll};
 use crate::spec::Revision;
 use crate::transcript::{Event, Exchange, HttpExchange, ShutdownStep, StepId, Transcript, is_input_required, messages};
 use crate::verdict::{Finding, Verdict};
@@ -79,6 +80,7 @@ fn judge_execution(
     judged.reason = None;
     let mut has_response = false;
     let mut silent_method = None;
+    let session_end = execution.end_of_session();
     for (index, step) in body.steps.iter().enumerate() {
         if step.revisions.is_some_and(|revisions| !revisions.contains(revision)) {
             continue;
@@ -94,26 +96,21 @@ fn judge_execution(
             exchanges_of_step.drain(..exchanges_of_step.len().saturating_sub(1));
             let last = exchanges_of_step.last().and_then(|step_exchange| step_exchange.response);
             if last.is_some_and(|response| response.get("result").is_some() && !poll.until.fits(response)) {
-                if let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, exchanges_of_step.last()) {
-                    // Judged like a step whose response matches no expectation.
-                    let otherwise = Some(otherwise.clone());
-                    let unexpected = Expected::Listed { responses: Vec::new(), otherwise, control: false };
-                    judge_step(case, &unexpected, revision, execution, step_exchange, &mut judged);
-                    judged.judged_count += 1;
-                    has_response = true;
-                    continue;
+                if !judge_unfinished(case, poll, revision, execution, exchanges_of_step.last(), &mut judged) {
+                    return judged;
                 }
-                let slow = execution
-                    .not_carried_out
-                    .clone()
-                    .unwrap_or_else(|| "the result that was polled for did not arrive".to_owned());
-                judged.withdraw_pass(Verdict::Skip, slow);
-                return judged;
+                has_response = true;
+                continue;
             }
         }
         if keeps_requesting_input(&step.action, &mut exchanges_of_step) {
             judged.withdraw_pass(Verdict::Skip, "the server keeps requesting input");
             return judged;
+        }
+        // Nothing is known of an answer that came in the next session, or not at all.
+        let is_before = |end: usize| exchanges_of_step.iter().all(|one| one.position.is_some_and(|at| at < end));
+        if session_end.is_some_and(|end| !is_before(end)) {
+            return Judgement::error(SESSION_ENDED);
         }
         for step_exchange in exchanges_of_step {
             has_response |= step_exchange.is_response();
@@ -126,6 +123,9 @@ fn judge_execution(
             }
         }
     }
+    if session_end.is_some() {
+        return Judgement::error(SESSION_ENDED);
+    }
     match (&execution.not_carried_out, silent_method.filter(|_| !body.across_steps.is_empty())) {
         // Steps that were not carried out, or are never answered, cannot be compared.
         (Some(reason), _) => judged.withdraw_pass(Verdict::Skip, reason.clone()),
@@ -136,6 +136,28 @@ fn judge_execution(
         return Judgement::error("the server did not respond, so nothing is proved");
     }
     judged
+}
+
+/// Judges a step whose last response is not the one that was polled for; `false` if that says nothing.
+fn judge_unfinished(
+    case: &Case,
+    poll: &Poll,
+    revision: Revision,
+    execution: &Execution,
+    last: Option<&StepExchange<'_>>,
+    judged: &mut Judgement,
+) -> bool {
+    let (Some(otherwise), Some(step_exchange)) = (&poll.otherwise, last) else {
+        let slow = || "the result that was polled for did not arrive".to_owned();
+        judged.withdraw_pass(Verdict::Skip, execution.not_carried_out.clone().unwrap_or_else(slow));
+        return false;
+    };
+    // Judged like a step whose response matches no expectation.
+    let otherwise = Some(otherwise.clone());
+    let unexpected = Expected::Listed { responses: Vec::new(), otherwise, control: false };
+    judge_step(case, &unexpected, revision, execution, step_exchange, judged);
+    judged.judged_count += 1;
+    true
 }
 
 /// The limit of the recorder that the server exceeded, so that its responses are unknown.

@@ -11,6 +11,7 @@ mod cancellation;
 mod capability;
 mod client_request;
 mod connection;
+mod ended_session;
 mod evidence;
 mod execution;
 pub(crate) mod fuzz;
@@ -45,6 +46,7 @@ mod task_tests;
 mod tests;
 
 pub use active::judge_active;
+pub(crate) use ended_session::{SESSION_ENDED, judge_ended_session};
 pub(crate) use evidence::{evidence, milliseconds, stderr_of};
 pub use execution::Execution;
 pub use index::{IndexedConnections, RecordedConnection};

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
 use crate::case::Case;
-use crate::check::{Execution, Judgement, milliseconds};
+use crate::check::{Execution, Judgement, SESSION_ENDED, milliseconds};
 use crate::context::Context;
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
@@ -197,7 +197,7 @@ impl Target {
     }
 
     /// Reports the result of an active case on a session with this history. A failure is confirmed first, and an error
-    /// on a session that was used before is not final: the case is run again.
+    /// on a session that was used before, or that the server ended, is not final: the case is run again.
     pub(super) fn report_after(
         &self,
         case: &Arc<Case>,
@@ -210,7 +210,7 @@ impl Target {
         }
         let is_final = match judged.verdict {
             Verdict::Fail => false,
-            Verdict::Error => history.is_empty(),
+            Verdict::Error => history.is_empty() && judged.reason.as_deref() != Some(SESSION_ENDED),
             Verdict::Pass | Verdict::Warn | Verdict::Skip => true,
         };
         if let (false, Some(duration), Some(unconfirmed)) = (is_final, duration, &self.unconfirmed) {

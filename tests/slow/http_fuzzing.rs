@@ -49,6 +49,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("hostile/http/an-ended-session-changes-no-verdict", || {
             changes_no_verdict(HttpFault::SessionExpires, "had ended the session")
         }),
+        trial("hostile/http/a-case-that-ends-its-session-has-a-warning", a_case_that_ends_its_session_has_a_warning),
         trial("hostile/http/a-closed-connection-changes-no-verdict", || {
             changes_no_verdict(HttpFault::ClosesKeptAlive, "closed the connection under")
         }),
@@ -357,6 +358,33 @@ fn an_occasional_rate_limit_changes_no_verdict() -> Result<(), String> {
         [only] if only.contains("asked the client to slow down") => Ok(()),
         _ => Err(format!("expected one note, found {notes:?}\n{}", limited.text)),
     }
+}
+
+/// What ends a session is reported with its messages, and leaves no case unjudged.
+fn a_case_that_ends_its_session_has_a_warning() -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(describe_error)?;
+    let address = unused_address().to_string();
+    let url = format!("http://{address}/mcp");
+    let fault = Fault::Http(HttpFault::CancellationEndsSession).name();
+    let server = ["--url", &url, "--", PROGRAM, "serve", "--http", &address, "--fault", fault];
+    let run = Run::start(folder.path(), &[&["--revision", "2025-11-25", "--fuzz", "off"][..], &server].concat())?;
+    let mut ending = Vec::new();
+    for result in run.report.results().filter(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skip)) {
+        let [finding] = result.findings.as_slice() else { return Err(format!("{}: {}", result.case, run.text)) };
+        let shows = |text: &str| finding.evidence.iter().any(|item| item.text.contains(text));
+        if !finding.message.starts_with("The server ends the session in the middle of this case")
+            || !shows("notifications/cancelled")
+            || !shows("the session had ended")
+        {
+            return Err(format!("{}: {finding:?}", result.case));
+        }
+        ending.push((result.case.as_str(), result.verdict));
+    }
+    let own = ("cancellation/under-way", Verdict::Warn);
+    if run.code == Some(0) && ending.contains(&own) && ending.iter().all(|(_, verdict)| *verdict == Verdict::Warn) {
+        return Ok(());
+    }
+    Err(format!("exit code {:?}, {ending:?}\n{}", run.code, run.text))
 }
 
 /// What a client has to put up with is said once, and changes no verdict, not even with the fuzzer.

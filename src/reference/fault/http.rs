@@ -73,6 +73,7 @@ faults! {
     MediaTypesUpperCase, "http-media-types-upper-case", STREAMABLE, "conforms, but writes media types in upper case with parameters";
     IdentityRequired, "http-identity-required", STREAMABLE, "conforms, but rejects clients that accept compressed responses";
     SessionExpires, "http-session-expires", SESSIONS, "conforms, but ends a session after many messages in it";
+    CancellationEndsSession, "http-cancellation-ends-session", SESSIONS, "ends a session in which the client cancels a request";
     ClosesKeptAlive, "http-closes-kept-alive", STREAMABLE, "conforms, but closes a connection at its fourth request";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";
     // response streams

@@ -299,6 +299,9 @@ impl Server {
         }
         let others = self.sessions().iter().filter(|(id, _)| **id != name).map(|(_, other)| other.clone()).collect();
         client_injection::update_every_session(others, &message, &self.faults).await;
+        if has(&self.faults, HttpFault::CancellationEndsSession) && is_method("notifications/cancelled") {
+            self.sessions().remove(&name);
+        }
         session.post(Post { line: body, message, stateless: false }).await
     }
 

@@ -3,7 +3,7 @@
 use super::execution::{ExecutionShare, MissingValue, carry_out};
 use super::needs::{declares_needed_capabilities, missing_capabilities};
 use crate::case::{Active, Case};
-use crate::check::{self, Execution, Judgement};
+use crate::check::{self, Execution, Judgement, SESSION_ENDED};
 use crate::inventory::Inventory;
 use crate::run::target_state::Target;
 use crate::session::Session;
@@ -11,9 +11,6 @@ use crate::session::Session;
 /// Why missing responses prove nothing.
 pub(in crate::run) const RATE_LIMITED: &str =
     "the server limits the request rate (HTTP status 429 or 503, or an error that says so)";
-
-/// Why a case proves nothing whose steps were made in two sessions.
-pub(super) const SESSION_ENDED: &str = "the server ended the session (HTTP status 404) between the steps of the case";
 
 /// The executions of a case, or its judgement if it did not run.
 pub(super) type CaseRun = Result<Vec<Execution>, Judgement>;
@@ -53,10 +50,13 @@ pub(super) async fn carry_out_share(
         // Missing responses prove nothing while the server limits the rate.
         return Err(Judgement::error(RATE_LIMITED));
     }
-    if session.connection.ended_sessions() > ended {
-        return Err(Judgement::error(SESSION_ENDED));
+    let has_ended = session.connection.ended_sessions() > ended;
+    match carried_out {
+        Ok(executions) if !has_ended || executions.iter().any(Execution::has_ended_session) => Ok(executions),
+        _ if has_ended => Err(Judgement::error(SESSION_ENDED)),
+        Ok(executions) => Ok(executions),
+        Err(MissingValue(reason)) => Err(Judgement::skip(reason)),
     }
-    carried_out.map_err(|MissingValue(reason)| Judgement::skip(reason))
 }
 
 /// Judges a case by its executions.
@@ -65,18 +65,6 @@ pub(in crate::run) fn judge(target: &Target, case: &Case, body: &Active, carried
         Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, executions)),
         Err(judged) => judged.clone(),
     }
-}
-
-/// Runs a case on a fresh process.
-pub(super) async fn run_fresh(
-    target: &Target,
-    case: &Case,
-    body: &Active,
-    session: &mut Session,
-    inventory: &Inventory,
-) -> Judgement {
-    let carried = carry_out_fresh(target, case, body, session, inventory).await;
-    judge(target, case, body, &carried)
 }
 
 /// Carries out the steps of a case on a fresh process.

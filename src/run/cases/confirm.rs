@@ -13,10 +13,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::case_run::{RATE_LIMITED, SESSION_ENDED, run_case, run_fresh};
+use super::case_run::{CaseRun, RATE_LIMITED, carry_out_fresh, judge, run_case};
 use super::case_session::{is_unusable, open, open_for_case};
 use crate::case::{Active, Body, Case};
-use crate::check::Judgement;
+use crate::check::{Judgement, SESSION_ENDED, judge_ended_session};
 use crate::limits::{
     MAX_CONCURRENT_CONFIRMATIONS, MAX_CONFIRMED_IN_A_ROW, MAX_FRUITLESS_RUNS, MAX_NAMED_CASES, MAX_SEQUENCES,
     SEQUENCE_TIME_LIMIT,
@@ -77,11 +77,22 @@ async fn run_again(
     if target.stop_reason().is_some() || fruitless().get(&reason).is_some_and(|runs| *runs >= MAX_FRUITLESS_RUNS) {
         return judged;
     }
-    match repeat(target, case, body, "repetition").await {
-        Some(repeated) if repeated.verdict != Verdict::Error => repeated,
+    let carried = carry_out_again(target, case, body, "repetition").await;
+    let repeated = carried.as_ref().map(|carried| judge(target, case, body, carried));
+    match (repeated, carried) {
+        (Some(repeated), _) if repeated.verdict != Verdict::Error => repeated,
+        (Some(repeated), Some(Ok(executions)))
+            if [&judged, &repeated].iter().all(|judged| judged.reason.as_deref() == Some(SESSION_ENDED)) =>
+        {
+            let mut judged = judge_ended_session(target.revision, &executions);
+            for finding in &mut judged.findings {
+                finding.confirmation = Some(Confirmation { tried: 1, failed: 1 });
+            }
+            judged
+        }
         // When a session ends says nothing about the next case.
-        Some(_) | None if reason == SESSION_ENDED => judged,
-        Some(_) | None => {
+        _ if reason == SESSION_ENDED => judged,
+        _ => {
             *fruitless().entry(reason).or_default() += 1;
             judged
         }
@@ -90,12 +101,18 @@ async fn run_again(
 
 /// Runs a case on a fresh process; `None` if it could not be opened.
 async fn repeat(target: &Target, case: &Case, body: &Active, what: &str) -> Option<Judgement> {
+    let carried = carry_out_again(target, case, body, what).await?;
+    Some(judge(target, case, body, &carried))
+}
+
+/// Carries out the steps of a case on a fresh process; `None` if it could not be opened.
+async fn carry_out_again(target: &Target, case: &Case, body: &Active, what: &str) -> Option<CaseRun> {
     let inventory = target.inventory().await;
     let purpose = format!("case {}, {what}", case.id);
     let mut session = open_for_case(target, body, purpose.clone()).await.ok()?;
-    let repeated = run_fresh(target, case, body, &mut session, &inventory).await;
+    let carried = carry_out_fresh(target, case, body, &mut session, &inventory).await;
     target.context.close_in_background(session.connection, &purpose);
-    Some(repeated)
+    Some(carried)
 }
 
 /// Repeats a failing case until it fails again, as often as the plan allows.

@@ -56,7 +56,7 @@ pub(super) async fn carry_out(
         let number = new_execution();
         let label = item.label();
         let mut bindings = Bindings::new(case, inventory, item, plan.seed);
-        let from = session.connection.len();
+        let (from, ended_sessions) = (session.connection.len(), session.connection.ended_sessions());
         let discovered_lists = inventory.listed_names();
         let mut execution = Execution {
             label,
@@ -73,7 +73,8 @@ pub(super) async fn carry_out(
         session.replies.end();
         execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.
-        execution.transcript.entries = without_repeated(&execution.transcript.entries);
+        let entries = std::mem::take(&mut execution.transcript.entries);
+        execution.transcript.entries = without_repeated(&entries);
         let is_valid = |step_id: Option<StepId>| {
             let step = step_id.and_then(|step_id| body.steps.get(step_id.step));
             step.is_some_and(|step| step.action.expected().is_of_valid_request())
@@ -91,6 +92,10 @@ pub(super) async fn carry_out(
                 return Err(unfilled);
             }
             Err(MissingValue(reason)) => execution.not_carried_out = Some(reason),
+        }
+        if session.connection.ended_sessions() > ended_sessions {
+            // What ended it is judged.
+            execution.transcript.entries = entries;
         }
         executions.push(execution);
         if session.connection.is_closed() || session.is_unresponsive() {
