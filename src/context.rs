@@ -46,7 +46,7 @@ use crate::check::evidence;
 use crate::client::{Connection, EntryObserver, HostState, MemoryBudget, RecordOptions};
 use crate::event::{Event, Problem, RunSummary, Sink};
 use crate::limits::{EXIT_STATUS_TIMEOUT, RECONNECT_TIMEOUT};
-use crate::plan::{Launcher, Plan, default_jobs};
+use crate::plan::{Launcher, Plan};
 use crate::spec::Revision;
 use crate::transcript::{Entry, SessionParameters};
 
@@ -87,7 +87,7 @@ impl Context {
     /// The context of a plan's run that reports to a sink until it is stopped.
     pub(crate) fn new(plan: Plan, sink: Arc<Mutex<dyn Sink>>, stop: Stop) -> Self {
         let permits = ProcessPermits::new(plan.jobs.max(1));
-        let usual_processes = (plan.jobs == default_jobs()).then_some(plan.jobs);
+        let usual_processes = plan.adapts_jobs.then_some(plan.jobs);
         Self {
             executions: Arc::default(),
             package_runner: Arc::new(PackageRunner::of(&plan.launcher)),

@@ -240,6 +240,8 @@ pub struct Plan {
     pub shutdown_grace: Duration,
     /// The maximum number of server processes that run in parallel.
     pub jobs: usize,
+    /// Whether more processes may run if the server is slow: the user has set no number.
+    pub adapts_jobs: bool,
     /// The seed of every random choice.
     pub seed: u64,
     /// The plan of fuzzing; `None` if it is off.

@@ -91,6 +91,7 @@ pub(super) fn plan_for(
         startup_timeout: settings.startup_timeout,
         shutdown_grace: settings.shutdown_grace,
         jobs: settings.jobs.map_or_else(plan::default_jobs, NonZero::get),
+        adapts_jobs: settings.jobs.is_none(),
         seed: settings.seed,
         fuzz: settings.fuzz.as_ref().map(|fuzz| fuzz_plan(settings, fuzz)).transpose()?,
         retries: settings.retries.into(),

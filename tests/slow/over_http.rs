@@ -33,8 +33,7 @@ pub(crate) fn judge_over_http_with_timeout(
     cases: impl Into<Chosen>,
     timeout: Duration,
 ) -> RunResults {
-    let server =
-        HttpServer { faults, endpoint: "mcp", token: None, second_user: "second", timeout, jobs: default_jobs() };
+    let server = HttpServer { faults, endpoint: "mcp", token: None, second_user: "second", timeout };
     judge_on(server, revisions, cases)
 }
 
@@ -44,12 +43,7 @@ pub(crate) fn judge_like(fault: Fault, revisions: &[Revision], cases: impl Into<
     let token = fault.requires_authorization().then(|| token.to_owned());
     let second_user = if fault.requires_guest() { "guest" } else { "second" };
     let faults = FaultSet::none();
-    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT, jobs: JOBS }, revisions, cases)
-}
-
-/// The default number of processes that run in parallel, which alone grows for a slow server.
-fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(JOBS, |cores| (cores.get() * 2).max(JOBS))
+    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT }, revisions, cases)
 }
 
 /// The token of the protected server.
@@ -67,7 +61,7 @@ fn judge_with_token(
     token: Option<String>,
 ) -> RunResults {
     let second_user = if faults.iter().any(Fault::requires_guest) { "guest" } else { "second" };
-    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT, jobs: JOBS }, revisions, cases)
+    judge_on(HttpServer { faults, endpoint, token, second_user, timeout: TIMEOUT }, revisions, cases)
 }
 
 /// The built-in server over HTTP, and how it is judged.
@@ -78,11 +72,10 @@ struct HttpServer<'a> {
     /// What distinguishes the token of the second user.
     second_user: &'a str,
     timeout: Duration,
-    jobs: usize,
 }
 
 fn judge_on(server: HttpServer<'_>, revisions: &[Revision], cases: impl Into<Chosen>) -> RunResults {
-    let HttpServer { faults, endpoint, token, second_user, timeout, jobs } = server;
+    let HttpServer { faults, endpoint, token, second_user, timeout } = server;
     let tokens = FurtherTokens {
         second_user: token.as_ref().map(|_| format!("{TOKEN}-{second_user}")),
         foreign: token.as_ref().map(|_| format!("{TOKEN}-foreign")),
@@ -102,7 +95,7 @@ fn judge_on(server: HttpServer<'_>, revisions: &[Revision], cases: impl Into<Cho
         let address = format!("http://127.0.0.1:{port}/{endpoint}");
         let endpoint = HttpEndpoint::with_further_tokens(&address, &headers, &tokens, false).expect("it is an address");
         let launcher = Launcher::Http(HttpTarget { endpoint, command: None });
-        let found = run_cases(launcher, revisions, cases, timeout, jobs).await;
+        let found = run_cases(launcher, revisions, cases, timeout, JOBS).await;
         server.abort();
         found
     })

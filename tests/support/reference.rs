@@ -169,6 +169,8 @@ pub(crate) async fn run_cases(
         startup_timeout: Duration::from_secs(5),
         shutdown_grace: Duration::from_millis(300),
         jobs,
+        // As without `--jobs`; other numbers are there to show that they change nothing.
+        adapts_jobs: jobs == JOBS,
         seed: 1,
         fuzz: None,
         // The built-in server is deterministic; `tests/gating.rs` tests retries.
