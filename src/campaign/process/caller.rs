@@ -244,8 +244,10 @@ impl<'a> Caller<'a> {
                 return Ok(FuzzExchange { responses, outcome: ExchangeOutcome::Answered, duration, ..exchange });
             }
         };
-        if let ExchangeOutcome::TimedOut { .. } = retried.outcome {
-            return Ok(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited: waited + longer }, ..retried });
+        if let ExchangeOutcome::TimedOut { waited: own } = retried.outcome {
+            // Over HTTP, a response can end at once without a message, so that nothing more was waited for.
+            let waited = if own < longer { own } else { waited + longer };
+            return Ok(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited }, ..retried });
         }
         if retried.outcome != ExchangeOutcome::Answered
             || history.is_empty()
