@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::attribution::Attribution;
 use super::palette::{Palette, paint};
 use super::visible::excerpt;
 use crate::event::CaseResult;
@@ -22,6 +23,17 @@ const MAX_NAME_CHARS: usize = 120;
 pub(super) fn flaky_note(finding: &Finding) -> Option<String> {
     let confirmation = finding.confirmation.filter(|confirmation| confirmation.is_flaky())?;
     Some(format!("flaky: {}", describe_retries(confirmation)))
+}
+
+/// Whose a finding is, if it is not the author's.
+pub(super) fn origin_note(finding: &Finding) -> Option<String> {
+    match (Attribution::of(finding), &finding.sdk) {
+        (Attribution::Sdk, Some(sdk)) => Some(format!("not from your code: {sdk} does this on every server")),
+        (Attribution::Interpretation, _) => {
+            Some("an open question of interpretation: the specification states the rule without a keyword".to_owned())
+        }
+        (Attribution::Author | Attribution::Sdk, _) => None,
+    }
 }
 
 /// Describes how many retries failed.
@@ -58,7 +70,7 @@ pub(super) fn finding_lines(finding: &Finding) -> Vec<String> {
         add("fails for", &failing_arguments(counterexample));
     }
     add("retries", &flaky_note(finding).unwrap_or_default());
-    add("sdk", finding.sdk.as_deref().unwrap_or_default());
+    add("origin", &origin_note(finding).unwrap_or_default());
     add("accepted", finding.accepted.as_deref().unwrap_or_default());
     add("rule", &finding.link);
     add("fix", &finding.fix);

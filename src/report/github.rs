@@ -1,11 +1,11 @@
 //! GitHub annotations: workflow commands (`::error ...::...`), one for each finding of each requirement.
 //!
 //! GitHub shows ten errors and ten warnings per step, so equal findings of several revisions are merged, and
-//! failures come first. An accepted finding is a notice.
+//! failures of the author come first. An accepted finding is a notice. The title is what is wrong, since GitHub shows it in bold.
 
 use std::io::{self, Write};
 
-use super::finding_text::{flaky_note, level_label};
+use super::finding_text::{flaky_note, level_label, origin_note};
 use super::group::{GroupedFinding, group_causes};
 use super::visible::excerpt;
 use super::{Renderer, Report, conclusion, verdict_line};
@@ -25,12 +25,7 @@ impl Renderer for Github {
                     (None, Verdict::Fail) => "error",
                     (None, _) => "warning",
                 };
-                write_command(
-                    command,
-                    &format!("{}, {}", group.requirement, level_label(finding)),
-                    &annotation_lines(grouped),
-                    out,
-                )?;
+                write_command(command, &grouped.headline(), &annotation_lines(grouped), out)?;
             }
         }
         for message in report.baseline.iter().flat_map(super::BaselineComparison::outdated_messages) {
@@ -51,19 +46,17 @@ impl Renderer for Github {
 fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
     let finding = grouped.finding;
     let revisions: Vec<&str> = grouped.revisions.iter().map(|revision| revision.as_str()).collect();
-    let message = match grouped.tools.as_slice() {
-        [] => grouped.message.to_owned(),
-        tools => format!("{}: {}", tools.join(", "), grouped.message),
-    };
-    let mut lines = vec![
-        message,
-        format!("Expected {}; got {}", finding.expected, finding.actual),
-        format!("In {} by {}", revisions.join(", "), grouped.cases.join(", ")),
-    ];
+    let mut lines = vec![format!("Expected {}; got {}", finding.expected, finding.actual)];
+    if !grouped.tools.is_empty() {
+        lines.push(format!("Tools: {}", grouped.tools.join(", ")));
+    }
+    lines.extend(origin_note(finding));
     lines.extend(flaky_note(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));
-    lines.extend([format!("Fix: {}", finding.fix), format!("Rule: {}", finding.link)]);
-    lines.push(format!("Reproduce: {}", finding.reproduce));
+    lines.extend([format!("Fix: {}", finding.fix), format!("Reproduce: {}", finding.reproduce)]);
+    let rule = format!("{}, {}", finding.requirement, level_label(finding));
+    lines.push(format!("Rule: {rule}, in {} by {}", revisions.join(", "), grouped.cases.join(", ")));
+    lines.push(finding.link.clone());
     lines
 }
 

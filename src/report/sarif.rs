@@ -5,12 +5,12 @@
 //! location of a result is the case, because the source code of the server is unknown, or a file that the user names.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
 
 use serde::Serialize;
 
-use super::finding_text::{evidence_lines, finding_lines, flaky_note, level_label};
+use super::attribution::Attribution;
+use super::finding_text::{MAX_LINE_CHARS, evidence_lines, finding_lines, flaky_note, level_label};
 use super::group::{GroupedFinding, group_causes};
 use super::json::write_escaped;
 use super::visible::{excerpt, visible};
@@ -187,6 +187,8 @@ struct ResultProperties {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<String>,
     count: usize,
+    /// Whose the finding is: `author`, `SDK` or `interpretation`.
+    origin: &'static str,
     reproduce: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     flaky: Option<String>,
@@ -323,6 +325,7 @@ fn sarif_result(
             revisions,
             tools,
             count: grouped.count,
+            origin: Attribution::of(finding).as_str(),
             reproduce: visible(&finding.reproduce).into_owned(),
             flaky: flaky_note(finding),
             messages: evidence_lines(finding),
@@ -330,13 +333,15 @@ fn sarif_result(
     }
 }
 
-/// Where it was found, and the newest finding of the cause.
+/// What is wrong, the newest finding of the cause, and where it was found.
 fn message_of(grouped: &GroupedFinding<'_>, revisions: &[&str], tools: &[String]) -> String {
-    let mut where_found = format!("In {}", revisions.join(", "));
+    let mut lines = finding_lines(grouped.finding);
+    lines[0] = excerpt(&grouped.headline(), MAX_LINE_CHARS, 0);
     if tools.len() > 1 {
-        let _ = write!(where_found, ", with {} tools: {}", tools.len(), excerpt(&tools.join(", "), MAX_TOOLS_CHARS, 0));
+        lines.push(format!("tools: {}", excerpt(&tools.join(", "), MAX_TOOLS_CHARS, 0)));
     }
-    format!("{where_found}: {}", finding_lines(grouped.finding).join("\n"))
+    lines.push(format!("revisions: {}", revisions.join(", ")));
+    lines.join("\n")
 }
 
 fn invocation(report: &Report) -> Invocation {

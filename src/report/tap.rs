@@ -74,7 +74,8 @@ fn write_point(report: &Report, number: usize, result: &CaseResult, out: &mut dy
 
 /// A finding as an item of a YAML list.
 fn write_finding(finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "    - requirement: {}", quoted(&finding.requirement))?;
+    writeln!(out, "    - message: {}", quoted(&finding.message))?;
+    writeln!(out, "      requirement: {}", quoted(&finding.requirement))?;
     writeln!(out, "      level: {}", quoted(&level_label(finding)))?;
     writeln!(out, "      severity: {}", finding.verdict.as_str())?;
     for (name, lines) in [("details", finding_lines(finding)), ("messages", evidence_lines(finding))] {

@@ -13,6 +13,7 @@ mod house;
 mod matrix;
 mod mistakes;
 mod order;
+mod stability;
 mod vacuous;
 mod variants;
 
@@ -30,6 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         config::trials,
         docs::trials,
         data::trials,
+        stability::trials,
         vacuous::trials,
         house::trials,
         mistakes::trials,
