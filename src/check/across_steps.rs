@@ -1,5 +1,7 @@
 //! Judges the rules about several steps of an active case together.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::client_request::undeclared;
@@ -9,7 +11,7 @@ use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::line_diff::unified;
 use crate::spec::Revision;
-use crate::transcript::{Event, StepId, input_requests};
+use crate::transcript::{Entry, Event, StepId, input_requests};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::MessageKind;
 
@@ -160,16 +162,18 @@ fn values_to_compare(
 /// The steps of a comparison without one that was not carried out because nothing depends on it: whether the first and the
 /// last step have the same values matters only if those between them differ.
 fn needed_steps<'a>(body: &Active, together: &'a AcrossSteps, execution: &Execution) -> &'a [String] {
-    let is_sent = |name: &String| {
-        execution.transcript.entries.iter().any(|entry| match &entry.event {
-            Event::Sent { step_id: Some(StepId { step, .. }), .. } => {
-                body.steps.get(*step).is_some_and(|step| step.name.as_ref() == Some(name))
-            }
+    let is_left_out = |name: &String| {
+        let Some(at) = body.steps.iter().position(|step| step.name.as_ref() == Some(name)) else { return false };
+        let is_sent = |entry: &Arc<Entry>| match entry.event {
+            Event::Sent { step_id: Some(StepId { step, .. }), .. } => step == at,
             _ => false,
-        })
+        };
+        matches!(body.steps[at].action, Action::Paginate { .. }) && !execution.transcript.entries.iter().any(is_sent)
     };
     match together.steps.split_last() {
-        Some((last, others)) if together.check == Comparison::SameSetBetween && others.len() > 1 && !is_sent(last) => {
+        Some((last, others))
+            if together.check == Comparison::SameSetBetween && others.len() > 1 && is_left_out(last) =>
+        {
             others
         }
         _ => &together.steps,

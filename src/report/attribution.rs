@@ -31,7 +31,6 @@ impl Attribution {
 
     /// The name in reports.
     #[must_use]
-    #[cfg(feature = "reports")]
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Author => "author",

@@ -166,7 +166,6 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
 
 impl<'a> GroupedFinding<'a> {
     /// What is wrong, with the tool, or with the number of tools that behave alike.
-    #[cfg(feature = "reports")]
     pub(super) fn headline(&self) -> String {
         match self.tools.as_slice() {
             [] | [_] => self.finding.message.clone(),

@@ -455,7 +455,18 @@ fn its_findings_match_the_baseline(server: &Server) -> Result<(), String> {
             return Err(format!("attributed to the author: {of_author:?}"));
         }
     }
+    it_fits_the_terminal(&report_path)?;
     its_failures_reproduce(server, &start, &report)
+}
+
+/// Without `-v`, the text has at most this many lines whatever a server does.
+const MAX_LINES: usize = 60;
+
+fn it_fits_the_terminal(report_path: &Path) -> Result<(), String> {
+    let mut command = program_command();
+    let output = command.arg("report").arg(report_path).output().map_err(|error| error.to_string())?;
+    let lines = String::from_utf8_lossy(&output.stdout).lines().count();
+    if (10..=MAX_LINES).contains(&lines) { Ok(()) } else { Err(format!("{lines} lines: {}", report_path.display())) }
 }
 
 /// The cases that fail for a server and for no server before it in [`SERVERS`], as the baselines say.

@@ -18,13 +18,14 @@ use crate::report::visible::{excerpt, visible};
 use crate::spec::{Catalogue, Revision, book_address, requirement_page};
 use crate::verdict::{Direction, Evidence, Finding, Verdict};
 
-/// The number of lines that the findings may take unless the report is verbose, so that the whole report of the worst
-/// server has some sixty.
-const MAX_LINES: usize = 34;
+/// The number of lines that the findings of the author may take in any case, unless the report is verbose.
+const MIN_LINES: usize = 14;
+/// The number of lines about findings that are not shown, and about those whose verdict is not that of their level.
+const LINES_AFTER_FINDINGS: usize = 5;
+/// The number of lines above open questions of interpretation.
+const LINES_ABOVE_INTERPRETATIONS: usize = 5;
 /// The number of these lines that are left for warnings if there are any.
 const LINES_FOR_WARNINGS: usize = 8;
-/// The number of these lines that questions of interpretation take at most.
-const MAX_INTERPRETATION_LINES: usize = 10;
 /// The number of findings of the SDK, and of questions of interpretation, that are listed unless the report is verbose.
 const MAX_SENTENCES: usize = 3;
 /// The number of messages shown of a finding unless the report is verbose; the JSON report has all.
@@ -47,7 +48,8 @@ enum Form {
     Line,
 }
 
-pub(super) fn write_findings(page: &Page, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the findings, in so many lines unless the report is verbose.
+pub(super) fn write_findings(page: &Page, report: &Report, lines: usize, out: &mut dyn Write) -> io::Result<()> {
     let parts = Parts::of(report);
     let [author, sdk, interpretation] = [&parts.author, &parts.sdk, &parts.interpretation]
         .map(|groups| groups.iter().flat_map(|group| &group.findings).collect::<Vec<_>>());
@@ -55,21 +57,28 @@ pub(super) fn write_findings(page: &Page, report: &Report, out: &mut dyn Write) 
     if page.is_verbose() {
         write_in_full(page, &judged, &author, out)?;
         write_of_sdk(page, &judged, &sdk, out)?;
-        write_interpretations(page, &judged, &interpretation, true, out)?;
+        write_interpretations(page, &judged, &interpretation, None, out)?;
         let accepted = parts.accepted.iter().flat_map(|group| &group.findings);
         let all = author.into_iter().chain(sdk).chain(interpretation).chain(accepted);
         write_level_reasons(page, &all.map(|one| one.finding).collect::<Vec<_>>(), out)?;
         return write_accepted(page, &judged, &parts.accepted, out);
     }
-    let mut last = Vec::new();
+    let (mut of_sdk, mut interpretations, mut accepted) = (Vec::new(), Vec::new(), Vec::new());
+    write_of_sdk(page, &judged, &sdk, &mut of_sdk)?;
+    write_accepted(page, &judged, &parts.accepted, &mut accepted)?;
     let is_alone = author.is_empty() && sdk.is_empty();
-    write_interpretations(page, &judged, &interpretation, is_alone, &mut last)?;
-    let lines = last.split(|byte| *byte == b'\n').count().saturating_sub(1);
-    let shown = write_as_fits(page, &judged, &author, MAX_LINES - lines.min(MAX_INTERPRETATION_LINES), out)?;
+    let room = lines.saturating_sub(count_lines(&accepted) + LINES_ABOVE_INTERPRETATIONS + LINES_AFTER_FINDINGS);
+    write_interpretations(page, &judged, &interpretation, is_alone.then_some(room), &mut interpretations)?;
+    let others = [&of_sdk, &interpretations, &accepted].into_iter().map(|text| count_lines(text)).sum::<usize>();
+    let room = lines.saturating_sub(others + LINES_AFTER_FINDINGS);
+    let shown = write_as_fits(page, &judged, &author, room.max(MIN_LINES), out)?;
     write_level_reasons(page, &shown.iter().map(|one| one.finding).collect::<Vec<_>>(), out)?;
-    write_of_sdk(page, &judged, &sdk, out)?;
-    out.write_all(&last)?;
-    write_accepted(page, &judged, &parts.accepted, out)
+    [of_sdk, interpretations, accepted].iter().try_for_each(|text| out.write_all(text))
+}
+
+/// The number of lines of a text.
+pub(super) fn count_lines(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b'\n').count().saturating_sub(1)
 }
 
 fn write_in_full(
@@ -92,12 +101,13 @@ fn write_of_sdk(page: &Page, judged: &Judged, findings: &[&GroupedFinding<'_>], 
     if page.is_verbose() { write_in_full(page, judged, findings, out) } else { write_sentences(page, findings, out) }
 }
 
-/// Writes the questions of interpretation: why they only warn, and one line each, or more if there is nothing else.
+/// Writes the questions of interpretation: why they only warn, and one line each, or more if there is nothing else and so
+/// there is `room` for so many lines.
 fn write_interpretations(
     page: &Page,
     judged: &Judged,
     findings: &[&GroupedFinding<'_>],
-    is_alone: bool,
+    room: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(reason) = findings.first().and_then(|grouped| level_reason(grouped.finding)) else { return Ok(()) };
@@ -106,9 +116,9 @@ fn write_interpretations(
     page.write_faint(2, &format!("How binding these rules are is {reason}."), out)?;
     if page.is_verbose() {
         write_in_full(page, judged, findings, out)
-    } else if is_alone {
+    } else if let Some(room) = room {
         writeln!(out)?;
-        write_as_fits(page, judged, findings, MAX_LINES, out).map(drop)
+        write_as_fits(page, judged, findings, room.max(MIN_LINES), out).map(drop)
     } else {
         write_sentences(page, findings, out)
     }
@@ -169,7 +179,7 @@ fn write_as_fits<'f, 'r>(
     let lines = |blocks: &[String]| blocks.iter().map(|block| block.lines().count()).sum::<usize>();
     let (failures, warnings): (Vec<_>, Vec<_>) =
         findings.iter().copied().partition(|finding| finding.finding.verdict == Verdict::Fail);
-    let room = if warnings.is_empty() { max_lines } else { max_lines - LINES_FOR_WARNINGS };
+    let room = if warnings.is_empty() { max_lines } else { max_lines - LINES_FOR_WARNINGS.min(max_lines / 3) };
     let mut shortened = false;
     let mut blocks = render(&failures, Form::Full)?;
     // The last ones are shortened first, so that as many as possible of the first keep their evidence.
