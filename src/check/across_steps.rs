@@ -1,7 +1,5 @@
 //! Judges the rules about several steps of an active case together.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::client_request::undeclared;
@@ -11,7 +9,7 @@ use super::judgement::{Judgement, add_finding, requirement_and_verdict};
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::line_diff::unified;
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, StepId, input_requests};
+use crate::transcript::{Event, StepId, input_requests};
 use crate::verdict::{Finding, Verdict};
 use crate::wire::MessageKind;
 
@@ -118,8 +116,8 @@ fn values_to_compare(
             return Some(Compared { values: Vec::new(), positions });
         }
     }
-    let steps = needed_steps(body, together, execution);
-    let values: Vec<Option<Vec<Value>>> = steps
+    let values: Vec<Option<Vec<Value>>> = together
+        .steps
         .iter()
         .map(|name| values_of_step(body, name, together.path.as_ref(), revision, execution, &mut positions))
         .collect();
@@ -135,10 +133,6 @@ fn values_to_compare(
         }
         return None;
     };
-    if steps.len() < together.steps.len() && violating_pair(Comparison::SameSet, &values).is_some() {
-        judged.withdraw_pass(Verdict::Error, "the last of the compared requests was not made");
-        return None;
-    }
     if together.check == Comparison::SameSetAsShared {
         let paginating =
             body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
@@ -157,27 +151,6 @@ fn values_to_compare(
         values.insert(0, names.iter().map(|name| Value::from(name.as_str())).collect());
     }
     Some(Compared { values, positions })
-}
-
-/// The steps of a comparison without one that was not carried out because nothing depends on it: whether the first and the
-/// last step have the same values matters only if those between them differ.
-fn needed_steps<'a>(body: &Active, together: &'a AcrossSteps, execution: &Execution) -> &'a [String] {
-    let is_left_out = |name: &String| {
-        let Some(at) = body.steps.iter().position(|step| step.name.as_ref() == Some(name)) else { return false };
-        let is_sent = |entry: &Arc<Entry>| match entry.event {
-            Event::Sent { step_id: Some(StepId { step, .. }), .. } => step == at,
-            _ => false,
-        };
-        matches!(body.steps[at].action, Action::Paginate { .. }) && !execution.transcript.entries.iter().any(is_sent)
-    };
-    match together.steps.split_last() {
-        Some((last, others))
-            if together.check == Comparison::SameSetBetween && others.len() > 1 && is_left_out(last) =>
-        {
-            others
-        }
-        _ => &together.steps,
-    }
 }
 
 /// What makes the values of several steps violate a comparison.

@@ -53,7 +53,8 @@ pub(crate) fn judge_ended_session(revision: Revision, executions: &[Execution]) 
             subjects: execution.subjects(),
             evidence: evidence_of(entries, &shown),
             fix: "Look for what ends the session when the client sends these messages, such as an exception that leaves the \
-                  loop of the session: the log of the server may name it. Only the request concerned may fail."
+                  loop of the session: the log of the server may name it. Only the request concerned may fail. If the server \
+                  limits how many sessions there are, or how long they last, allow more for a run."
                 .to_owned(),
             ..Finding::new(requirement, revision, Verdict::Warn)
         };

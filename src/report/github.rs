@@ -1,12 +1,12 @@
 //! GitHub annotations: workflow commands (`::error ...::...`), one for each finding of each requirement.
 //!
-//! GitHub shows ten errors and ten warnings per step, so equal findings of several revisions are merged, and
-//! failures of the author come first. An accepted finding is a notice. The title is what is wrong, since GitHub shows it in bold.
+//! GitHub shows ten errors and ten warnings per step, so equal findings of several revisions are merged, and what is not from
+//! the author's code comes after what is. An accepted finding is a notice. The title is what is wrong, since GitHub shows it in bold.
 
 use std::io::{self, Write};
 
 use super::finding_text::{flaky_note, level_label, origin_note};
-use super::group::{GroupedFinding, group_causes};
+use super::group::{GroupedFinding, Parts};
 use super::visible::excerpt;
 use super::{Renderer, Report, conclusion, verdict_line};
 use crate::verdict::Verdict;
@@ -17,7 +17,9 @@ pub struct Github;
 
 impl Renderer for Github {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        for group in group_causes(report) {
+        let parts = Parts::of(report);
+        let groups = [parts.author, parts.sdk, parts.interpretation, parts.accepted].concat();
+        for group in groups {
             for grouped in &group.findings {
                 let finding = grouped.finding;
                 let command = match (&finding.accepted, finding.verdict) {
@@ -50,7 +52,7 @@ fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
     if !grouped.tools.is_empty() {
         lines.push(format!("Tools: {}", grouped.tools.join(", ")));
     }
-    lines.extend(origin_note(finding));
+    lines.extend(origin_note(finding).map(|note| format!("Origin: {note}")));
     lines.extend(flaky_note(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));
     lines.extend([format!("Fix: {}", finding.fix), format!("Reproduce: {}", finding.reproduce)]);
@@ -116,6 +118,21 @@ mod tests {
         let names: Vec<&str> = commands.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["error", "error", "warning", "notice", "error", "error", "error", "error"]);
         assert!(commands[3].2.contains("Accepted: known since 1.3"), "{:?}", commands[3]);
+    }
+
+    #[test]
+    fn a_failure_of_the_sdk_comes_after_warnings_of_the_author() {
+        let mut report = example();
+        for finding in
+            report.targets.iter_mut().flat_map(|target| &mut target.results).flat_map(|one| &mut one.findings)
+        {
+            let is_of_sdk = finding.verdict == Verdict::Fail && finding.accepted.is_none();
+            finding.sdk = is_of_sdk.then(|| "TypeScript SDK 1".to_owned());
+        }
+        let commands = commands(&rendered(&report));
+        let findings: Vec<&str> = commands.iter().take(4).map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(findings, ["warning", "error", "error", "notice"]);
+        assert!(commands[1].2.contains("Origin: not from your code: TypeScript SDK 1"), "{:?}", commands[1]);
     }
 
     #[test]

@@ -22,13 +22,12 @@ use serde_json::{Value, json};
 
 pub(super) use self::client_requests::{Attribution, RequestsByTool};
 pub(super) use self::hint_requests::send_hint_request;
-use self::primitives::TOOLS;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
 use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
 use super::pagination::{Pages, list_tools};
 use crate::client::WaitOutcome;
-use crate::inventory::{Inventory, Primitives};
+use crate::inventory::Inventory;
 use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
 use crate::plan::Plan;
 use crate::session::Session;
@@ -112,27 +111,24 @@ pub(super) async fn discover(
     (inventory, remaining)
 }
 
-/// Lists the tools, and everything else beside them if the server is slow. A first page that is slow may have been built for
-/// the first time, so that one more request shows whether the server takes long for every response.
+/// Lists the tools. A first page that is slow may have been built for the first time, so that one more request shows whether
+/// the server takes long for every response.
 async fn list_tools_first(
     session: &mut Session,
     timeout: Duration,
     after_first_answers: impl FnOnce(&Session) + Send,
-) -> (Vec<Value>, Option<Primitives>) {
-    let (mut pages, mut primitives) = (Pages::default(), None);
-    let mut continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
+) -> Vec<Value> {
+    const METHOD: &str = "tools/list";
+    let mut pages = Pages::default();
+    let mut continues = pages.read_next(session, METHOD, None, |_| timeout).await;
     if session.is_slow() {
         send_control_request(session, session.response_timeout(timeout)).await;
     }
     after_first_answers(session);
-    if continues && session.is_slow() && session.parameters.opening.is_some() {
-        let (listed, follows) = primitives::discover_beside_tools(session, &mut pages, timeout).await;
-        (primitives, continues) = (Some(listed), follows);
-    }
     while continues {
-        continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
+        continues = pages.read_next(session, METHOD, None, |_| timeout).await;
     }
-    (pages.results, primitives)
+    pages.results
 }
 
 /// Sends a request that every server answers, if only with an error.
@@ -147,15 +143,11 @@ async fn discover_plainly(
     after_first_answers: impl FnOnce(&Session) + Send,
 ) -> (Inventory, RemainingDiscovery) {
     let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
-    let timeout = session.response_timeout(plan.timeout);
-    let (pages, primitives) = list_tools_first(session, timeout, after_first_answers).await;
+    let pages = list_tools_first(session, session.response_timeout(plan.timeout), after_first_answers).await;
     let timeout = session.response_timeout(plan.timeout);
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
-        let primitives = match primitives {
-            Some(primitives) => primitives,
-            None => primitives::discover(session, timeout).await,
-        };
+        let primitives = primitives::discover(session, timeout).await;
         return (Inventory { primitives, ..Inventory::default() }, RemainingDiscovery::default());
     }
     let mut inventory = Inventory::from_pages(&pages, plan.calls);
@@ -168,10 +160,7 @@ async fn discover_plainly(
         }
         return (inventory, RemainingDiscovery::default());
     }
-    inventory.primitives = match primitives {
-        Some(primitives) => primitives,
-        None => primitives::discover(session, timeout).await,
-    };
+    inventory.primitives = primitives::discover(session, timeout).await;
     let subscription = ChangeSubscription::open(session, &inventory.primitives, timeout).await;
     let began = session.connection.len();
     let unanswered_calls = call_tools(session, plan, &mut inventory, began).await;

@@ -488,8 +488,7 @@ async fn run_own_process(
             return Vec::new();
         }
     }
-    // Those that had to wait for what discovery finds out would be the last of all.
-    let context = target.context.with_priority(case.needs.client_request.is_some());
+    let context = target.context.clone();
     let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
     if let Some(reason) = target.stop_reason() {
         target.report(&case, Judgement::error(reason), None);

@@ -1,15 +1,11 @@
 //! The cases that are left for several sessions, each of which takes the next.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::needs::is_independent_of_discovery;
-use crate::case::{Action, Body, Case, Step};
+use crate::case::{Action, Body, Case};
 use crate::spec::Revision;
-
-/// About how many pages or items a list has, to compare the length of cases.
-const USUAL_ITEMS: usize = 8;
 
 /// The cases that are left for several sessions. A clone is the same list.
 #[derive(Clone, Default)]
@@ -27,13 +23,11 @@ impl RemainingCases {
     /// Puts those first that take many requests, so that none of them is left at the end, and those last that have to know
     /// what the server asks of the client, which is found out late.
     pub(super) fn put_long_first(&self) {
-        let requests = |step: &Step| if matches!(step.action, Action::Paginate { .. }) { USUAL_ITEMS } else { 1 };
-        let length = |case: &Arc<Case>| {
-            let Body::Active(body) = &case.body else { return 0 };
-            let items = if body.for_each.is_some() { USUAL_ITEMS } else { 1 };
-            items * body.steps.iter().map(requests).sum::<usize>()
+        let is_short = |case: &Arc<Case>| {
+            let Body::Active(body) = &case.body else { return true };
+            body.for_each.is_none() && !body.steps.iter().any(|step| matches!(step.action, Action::Paginate { .. }))
         };
-        let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), Reverse(length(case)));
+        let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), is_short(case));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(order);
     }
 
