@@ -21,7 +21,7 @@ use crate::verdict::{Direction, Evidence, Finding, Verdict};
 /// The number of lines that the findings of the author may take in any case, unless the report is verbose.
 const MIN_LINES: usize = 14;
 /// The number of lines about findings that are not shown, and about those whose verdict is not that of their level.
-const LINES_AFTER_FINDINGS: usize = 5;
+const LINES_AFTER_FINDINGS: usize = 4;
 /// The number of lines above open questions of interpretation.
 const LINES_ABOVE_INTERPRETATIONS: usize = 5;
 /// The number of these lines that are left for warnings if there are any.
@@ -96,7 +96,8 @@ fn write_of_sdk(page: &Page, judged: &Judged, findings: &[&GroupedFinding<'_>], 
     let of = if findings.len() == 1 { "1 finding is" } else { &format!("{} findings are", findings.len()) };
     page.write_heading(&format!("Not from your code: {of} from {}", excerpt(name, 60, 0)), out)?;
     if let Some(sdk) = Sdk::named(name) {
-        page.write_faint(2, &format!("To get rid of them, {}. Measured on {}.", sdk.remedy, sdk.measured), out)?;
+        let measured = if page.is_verbose() { format!(" Measured on {}.", sdk.measured) } else { String::new() };
+        page.write_faint(2, &format!("To get rid of them, {}.{measured}", sdk.remedy), out)?;
     }
     if page.is_verbose() { write_in_full(page, judged, findings, out) } else { write_sentences(page, findings, out) }
 }
@@ -179,13 +180,17 @@ fn write_as_fits<'f, 'r>(
     let lines = |blocks: &[String]| blocks.iter().map(|block| block.lines().count()).sum::<usize>();
     let (failures, warnings): (Vec<_>, Vec<_>) =
         findings.iter().copied().partition(|finding| finding.finding.verdict == Verdict::Fail);
-    let room = if warnings.is_empty() { max_lines } else { max_lines - LINES_FOR_WARNINGS.min(max_lines / 3) };
+    let for_warnings = if warnings.is_empty() { 0 } else { LINES_FOR_WARNINGS.min(max_lines / 3) };
+    // Where failures leave nothing for warnings, they have it all.
+    let leaves_room = lines(&render(&failures, Form::Line)?) + for_warnings <= max_lines;
+    let room = if leaves_room { max_lines - for_warnings } else { max_lines };
     let mut shortened = false;
     let mut blocks = render(&failures, Form::Full)?;
     // The last ones are shortened first, so that as many as possible of the first keep their evidence.
     for form in [Form::Brief, Form::Line] {
         for (at, failure) in failures.iter().enumerate().rev() {
-            if lines(&blocks) <= room {
+            // The first always says what to do.
+            if lines(&blocks) <= room || (form == Form::Line && at == 0) {
                 break;
             }
             shortened = true;
