@@ -6,6 +6,8 @@
 #   docker run --rm -v "$PWD:/work" mcp-conformance:node -- node dist/index.js
 
 FROM rust:1-alpine AS build
+# Only this stage has them, and Alpine removes the versions that one could name.
+# hadolint ignore=DL3018
 RUN apk add --no-cache ca-certificates gcc musl-dev
 WORKDIR /source
 COPY . .
@@ -15,21 +17,22 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
 FROM node:22-alpine AS node
 COPY --from=build /mcp-conformance /usr/local/bin/mcp-conformance
 WORKDIR /work
-USER node
+# The user node, as a number that a host can compare.
+USER 1000:1000
 ENTRYPOINT ["mcp-conformance"]
 
 FROM python:3.13-alpine AS python
 COPY --from=build /mcp-conformance /usr/local/bin/mcp-conformance
 RUN adduser -D -u 1000 mcp
 WORKDIR /work
-USER mcp
+USER 1000:1000
 ENTRYPOINT ["mcp-conformance"]
 
 FROM ghcr.io/astral-sh/uv:python3.13-alpine AS uv
 COPY --from=build /mcp-conformance /usr/local/bin/mcp-conformance
 RUN adduser -D -u 1000 mcp
 WORKDIR /work
-USER mcp
+USER 1000:1000
 ENTRYPOINT ["mcp-conformance"]
 
 # Nothing but the program and the certificates that it trusts, for servers over HTTP.
