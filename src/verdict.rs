@@ -65,6 +65,9 @@ use serde_json::Value;
 
 use crate::spec::{Level, Requirement, Revision};
 
+mod upstream;
+pub use upstream::Upstream;
+
 /// The verdict of a case in one revision, in ascending order of severity: see [`Verdict::join`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -289,6 +292,9 @@ pub struct Finding {
     /// The SDK that behaves like this on a clean server, with its major version; the author's code is to blame if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdk: Option<String>,
+    /// What is known of it in the SDK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Box<Upstream>>,
     /// The pass of an active case that provoked what a passive case observed; only used during the run.
     #[serde(skip)]
     pub origin: Option<usize>,
@@ -323,6 +329,7 @@ impl Finding {
             confirmation: None,
             accepted: None,
             sdk: None,
+            upstream: None,
             origin: None,
             preceding: Vec::new(),
         }

@@ -17,7 +17,7 @@ use crate::shard::Shard;
 use crate::spec::{Level, Revision, RevisionSet};
 use crate::verdict::{
     ArgumentPart, CallKind, Confirmation, Counterexample, Direction, Evidence, FailingValues, Finding, MessageSummary,
-    Totals, Verdict,
+    Totals, Upstream, Verdict,
 };
 
 /// The example report.
@@ -330,6 +330,7 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         confirmation: None,
         accepted: None,
         sdk: None,
+        upstream: None,
         origin: None,
         preceding: Vec::new(),
     }
@@ -367,12 +368,8 @@ fn image(revision: Revision) -> Finding {
         reproduce: format!(
             "mcp-conformance --revision {revision} --select tools/call/image-data -- node server.js --root '/srv/my files'"
         ),
-        counterexample: None,
-        confirmation: None,
         accepted: Some(format!("known since 1.3, fixed in 2.0 {HOSTILE}")),
-        sdk: None,
-        origin: None,
-        preceding: Vec::new(),
+        ..unknown_tool(revision, 1, &[])
     }
 }
 
@@ -418,6 +415,7 @@ fn crash(revision: Revision) -> Finding {
         confirmation: Some(Confirmation { tried: 3, failed: 2 }),
         accepted: None,
         sdk: None,
+        upstream: None,
         origin: None,
         preceding: Vec::new(),
     }
@@ -576,8 +574,6 @@ fn long_message(revision: Revision) -> Finding {
         actual: "14 lines".to_owned(),
         value: None,
         diff: None,
-        count: 9,
-        subjects: Vec::new(),
         evidence: vec![received(
             77.0,
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"TypeError\n    at run (server.js:10:3)"}}"#,
@@ -589,11 +585,13 @@ fn long_message(revision: Revision) -> Finding {
         reproduce: format!(
             "mcp-conformance --revision {revision} --select jsonrpc/error-message -- node server.js --root '/srv/my files'"
         ),
-        counterexample: None,
-        confirmation: None,
-        accepted: None,
         sdk: Some(format!("TypeScript SDK 1 {HOSTILE}")),
-        origin: None,
-        preceding: Vec::new(),
+        upstream: Some(Box::new(Upstream {
+            why: format!("The handler of requests puts the stack of an exception into the message. {HOSTILE}"),
+            since: Some("1.0.0".to_owned()),
+            fixed: Some("1.99.0".to_owned()),
+            issue: Some("https://github.com/example/sdk/issues/1".to_owned()),
+        })),
+        ..unknown_tool(revision, 9, &[])
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! Each line has passed [`visible`](super::visible); joining and escaping lines is up to each format.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::attribution::Attribution;
@@ -28,7 +30,13 @@ pub(super) fn flaky_note(finding: &Finding) -> Option<String> {
 /// Whose a finding is, if it is not the author's.
 pub(super) fn origin_note(finding: &Finding) -> Option<String> {
     match (Attribution::of(finding), &finding.sdk) {
-        (Attribution::Sdk, Some(sdk)) => Some(format!("not from your code: {sdk} does this on every server")),
+        (Attribution::Sdk, Some(sdk)) => {
+            let mut note = format!("not from your code: {sdk} does this on every server");
+            if let Some(upstream) = &finding.upstream {
+                let _ = write!(note, ". {upstream}");
+            }
+            Some(note)
+        }
         (Attribution::Interpretation, _) => {
             Some("an open question of interpretation: the specification states the rule without a keyword".to_owned())
         }

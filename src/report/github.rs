@@ -17,7 +17,7 @@ pub struct Github;
 
 impl Renderer for Github {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let parts = Parts::of(report);
+        let parts = Parts::of(report).fold();
         let groups = [parts.author, parts.sdk, parts.interpretation, parts.accepted].concat();
         for group in groups {
             for grouped in &group.findings {
@@ -52,6 +52,7 @@ fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
     if !grouped.tools.is_empty() {
         lines.push(format!("Tools: {}", grouped.tools.join(", ")));
     }
+    lines.extend(grouped.alike.iter().map(|sentence| format!("Likewise: {sentence}")));
     lines.extend(origin_note(finding).map(|note| format!("Origin: {note}")));
     lines.extend(flaky_note(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));

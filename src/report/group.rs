@@ -10,7 +10,7 @@ use super::attribution::Attribution;
 #[cfg(feature = "reports")]
 use crate::event::CaseResult;
 use crate::spec::{Level, Revision};
-use crate::verdict::{Finding, Verdict};
+use crate::verdict::{Direction, Evidence, Finding, MessageSummary, Verdict};
 
 /// All findings about one requirement.
 #[derive(Debug, Clone)]
@@ -32,6 +32,18 @@ impl RequirementGroup<'_> {
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.findings.iter().all(|grouped| grouped.finding.accepted.is_some())
+    }
+
+    /// Folds the findings that probably have one cause into the first of them.
+    pub(super) fn fold(self) -> Self {
+        let mut findings: Vec<GroupedFinding<'_>> = Vec::new();
+        for grouped in self.findings {
+            match findings.iter_mut().find(|known| known.has_cause_of(&grouped)) {
+                Some(known) => known.absorb(grouped),
+                None => findings.push(grouped),
+            }
+        }
+        Self { findings, ..self }
     }
 
     /// Separates the findings by whose they are, and accepted ones from the others, each as a group.
@@ -75,6 +87,8 @@ pub struct GroupedFinding<'a> {
     pub count: usize,
     /// Where it occurred, without duplicates.
     pub subjects: Vec<&'a str>,
+    /// The sentences of other findings that probably have the same cause, if they were folded into this one.
+    pub alike: Vec<&'a str>,
 }
 
 /// Groups the findings of a report: accepted groups last, failures before warnings, then by level and requirement.
@@ -129,6 +143,7 @@ fn group<'a>(
                 revisions: vec![finding.revision],
                 count: finding.count,
                 subjects: finding.subjects.iter().map(String::as_str).collect(),
+                alike: Vec::new(),
             }),
         }
     }
@@ -173,6 +188,40 @@ impl<'a> GroupedFinding<'a> {
         }
     }
 
+    /// Whether another finding of the same rule probably has the same cause: neighbouring cases made both, or the server
+    /// sent the same kind of request in both. What the fuzzer found is as different as its calls.
+    fn has_cause_of(&self, other: &Self) -> bool {
+        let requested = |grouped: &Self| {
+            let received = |item: &&Evidence| item.direction == Direction::Received;
+            match &grouped.finding.evidence.iter().rev().find(received)?.message {
+                Some(MessageSummary::Request { method, .. }) => Some(method.clone()),
+                _ => None,
+            }
+        };
+        is_same(self.finding, other.finding)
+            && self.tools.is_empty()
+            && other.tools.is_empty()
+            && (self.cases.iter().any(|a| other.cases.iter().any(|b| are_neighbours(a, b)))
+                || requested(self).is_some_and(|method| requested(other) == Some(method)))
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.alike.push(other.message);
+        self.alike.extend(other.alike);
+        self.cases.extend(other.cases);
+        self.revisions.extend(other.revisions);
+        self.count += other.count;
+        self.cases.sort_unstable();
+        self.cases.dedup();
+        self.revisions.sort_unstable();
+        self.revisions.dedup();
+        other.subjects.iter().for_each(|subject| {
+            if !self.subjects.contains(subject) {
+                self.subjects.push(subject);
+            }
+        });
+    }
+
     fn join(&mut self, finding: &'a Finding, case: &'a str) {
         // The one that says most represents those of a revision.
         let explains = |finding: &Finding| finding.counterexample.as_ref().is_some_and(|one| !one.parts.is_empty());
@@ -205,6 +254,18 @@ impl<'a> GroupedFinding<'a> {
     }
 }
 
+/// Whether two cases vary one thing: `jsonrpc/batch-served` and `jsonrpc/batch-rejected`, or `tools/list/invalid-cursor` and
+/// `prompts/list/invalid-cursor`.
+fn are_neighbours(a: &str, b: &str) -> bool {
+    let parts = |case: &str| {
+        let (area, name) = case.rsplit_once('/').unwrap_or(("", case));
+        let first = name.split('-').next().unwrap_or(name);
+        (area.to_owned(), first.to_owned(), name.to_owned())
+    };
+    let ((area_a, first_a, name_a), (area_b, first_b, name_b)) = (parts(a), parts(b));
+    name_a == name_b || (area_a == area_b && first_a == first_b)
+}
+
 /// The findings of a report, one for each cause, by whose they are.
 #[derive(Debug, Default)]
 pub(super) struct Parts<'a> {
@@ -219,6 +280,13 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// The same with the findings folded that probably have one cause.
+    pub(super) fn fold(self) -> Self {
+        let fold = |groups: Vec<RequirementGroup<'a>>| groups.into_iter().map(RequirementGroup::fold).collect();
+        let Self { author, sdk, interpretation, accepted } = self;
+        Self { author: fold(author), sdk: fold(sdk), interpretation: fold(interpretation), accepted: fold(accepted) }
+    }
+
     /// The findings of a report.
     pub(super) fn of(report: &'a Report) -> Self {
         let mut parts = Self::default();
@@ -243,6 +311,37 @@ impl<'a> Parts<'a> {
 mod tests {
     use super::*;
     use crate::report::example;
+
+    #[test]
+    fn neighbouring_cases_of_a_rule_have_one_cause() {
+        for (a, b, expected) in [
+            ("jsonrpc/batch-served", "jsonrpc/batch-rejected", true),
+            ("tools/list/invalid-cursor", "prompts/list/invalid-cursor", true),
+            ("http-session/ended", "http-session/ended-for-get", true),
+            ("jsonrpc/deep-nesting", "jsonrpc/lone-surrogate-id", false),
+            ("tools/call/unknown-tool", "prompts/get/unknown", false),
+        ] {
+            assert_eq!(are_neighbours(a, b), expected, "{a} {b}");
+        }
+        let mut report = example();
+        let results = report.targets.iter_mut().flat_map(|target| &mut target.results);
+        let result = results.filter(|result| !result.findings.is_empty()).find(|one| !one.case.starts_with("fuzz/"));
+        let result = result.expect("the example has such a finding");
+        let requirement = result.findings[0].requirement.clone();
+        let mut other = result.findings[0].clone();
+        other.message = "The same in another way.".to_owned();
+        let mut milder = other.clone();
+        milder.verdict = if other.verdict == Verdict::Fail { Verdict::Warn } else { Verdict::Fail };
+        result.findings.extend([other, milder]);
+        let groups = group_causes(&report).into_iter().filter(|group| group.requirement == requirement);
+        let of_rule: Vec<_> = groups.collect();
+        let before: usize = of_rule.iter().map(|group| group.findings.len()).sum();
+        let folded: Vec<_> = of_rule.into_iter().map(RequirementGroup::fold).collect();
+        let after: usize = folded.iter().map(|group| group.findings.len()).sum();
+        assert_eq!(before - after, 1, "of another verdict is another finding");
+        let alike: Vec<_> = folded.iter().flat_map(|group| &group.findings).flat_map(|one| &one.alike).collect();
+        assert_eq!(alike.len(), 1);
+    }
 
     #[test]
     fn an_equal_finding_of_two_revisions_is_listed_once() {

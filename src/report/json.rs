@@ -425,6 +425,7 @@ mod tests {
             pub(super) confirmation: Option<Confirmation>,
             pub(super) accepted: Option<String>,
             pub(super) sdk: Option<String>,
+            pub(super) upstream: Option<Value>,
         }
 
         #[derive(Deserialize)]
@@ -634,6 +635,8 @@ mod tests {
         assert_eq!(confirmed, expected.confirmation.map(|one| (one.tried as u64, one.failed as u64)));
         assert_eq!(read.accepted, expected.accepted);
         assert_eq!(read.sdk, expected.sdk);
+        let upstream = expected.upstream.as_ref().map(|one| serde_json::to_value(one).expect("JSON"));
+        assert_eq!(read.upstream, upstream);
         assert_evidence_equal(&read.evidence, &expected.evidence);
     }
 

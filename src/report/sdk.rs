@@ -4,13 +4,14 @@
 //! server which is started as a process. Responsible for what `cases/sdks/` lists,
 //! and for accepting it; a finding that is not listed there is the author's.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
 use super::Report;
 use crate::event::{InstalledPackage, PackageKind};
-use crate::verdict::{Direction, Finding};
+use crate::verdict::{Direction, Finding, Upstream};
 
 /// The deviations that were measured, one file for each SDK.
 const FILES: [&str; 10] = [
@@ -43,6 +44,9 @@ pub struct Sdk {
     packages: Vec<Package>,
     /// Sets of texts. A message of the server with all texts of a set proves the SDK.
     fingerprints: Vec<Vec<String>>,
+    /// What in the SDK causes deviations, by a name.
+    #[serde(default)]
+    causes: BTreeMap<String, Upstream>,
     deviations: Vec<Deviation>,
 }
 
@@ -70,6 +74,8 @@ struct Deviation {
     /// author answers; none if authors have no say in it.
     #[serde(default)]
     proof: Vec<Vec<String>>,
+    /// The name of its cause, if that is known.
+    cause: Option<String>,
 }
 
 impl Sdk {
@@ -95,6 +101,28 @@ impl Sdk {
     #[must_use]
     pub fn deviates_from(&self, case: &str) -> bool {
         self.deviations.iter().any(|deviation| deviation.case == case)
+    }
+
+    /// What in the SDK makes it violate a case, where that is known; each cause once.
+    #[must_use]
+    pub fn causes_of(&self, case: &str) -> BTreeSet<&Upstream> {
+        let of_case = self.deviations.iter().filter(|deviation| deviation.case == case);
+        of_case.filter_map(|deviation| self.causes.get(deviation.cause.as_ref()?)).collect()
+    }
+
+    /// How a server's author gets rid of these findings of it, as the end of a sentence.
+    #[must_use]
+    pub fn remedy_for(&self, findings: &[&Finding]) -> String {
+        let fixed = findings.iter().filter_map(|finding| finding.upstream.as_ref()?.fixed.as_deref());
+        let Some(newest) = fixed.clone().max_by_key(|version| version_key(version)) else {
+            return self.remedy.clone();
+        };
+        match (fixed.count(), findings.len()) {
+            (some, all) if some == all => format!("upgrade to {newest} or later"),
+            (some, _) => format!(
+                "upgrade to {newest} or later, which fixes {some} of them, and accept the others with `--accept sdk`"
+            ),
+        }
     }
 
     /// Whether one of these packages is this SDK in the major version that was measured.
@@ -136,6 +164,11 @@ fn is_in_one_message(report: &Report, parts: &[String]) -> bool {
     received.any(|item| contains_all(&item.text, parts))
 }
 
+/// The numbers of a version, so that 1.10.0 is greater than 1.9.0.
+fn version_key(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect()
+}
+
 fn contains_all(text: &str, parts: &[String]) -> bool {
     parts.iter().all(|part| text.contains(part.as_str()))
 }
@@ -155,8 +188,9 @@ pub fn attribute(report: &mut Report, installed: &[InstalledPackage]) {
     let deviations = sdk.proven_deviations(report);
     for result in report.targets.iter_mut().flat_map(|target| &mut target.results) {
         for finding in &mut result.findings {
-            if deviations.iter().any(|known| known.is_made_by(&result.case, finding)) {
+            if let Some(known) = deviations.iter().find(|known| known.is_made_by(&result.case, finding)) {
                 finding.sdk = Some(sdk.name.clone());
+                finding.upstream = known.cause.as_ref().and_then(|name| sdk.causes.get(name)).cloned().map(Box::new);
             }
         }
     }
@@ -262,6 +296,17 @@ mod tests {
             assert!(!sdk.fingerprints.is_empty() && sdk.fingerprints.iter().all(|set| set.len() > 1), "{}", sdk.name);
             assert!(sdk.deviations.iter().all(|known| !known.shows.is_empty()), "{}", sdk.name);
             assert!(sdk.instead_of.iter().all(|name| Sdk::named(name).is_some()), "{}", sdk.name);
+            let named: BTreeSet<&String> = sdk.deviations.iter().filter_map(|known| known.cause.as_ref()).collect();
+            assert_eq!(
+                named,
+                sdk.causes.keys().collect(),
+                "{}: each cause has a deviation, and each is there",
+                sdk.name
+            );
+            for Upstream { why, issue, .. } in sdk.causes.values() {
+                assert!(why.ends_with('.') && why.chars().count() <= 200, "{why}");
+                assert!(issue.iter().all(|url| url.starts_with("https://github.com/")), "{issue:?}");
+            }
             assert_eq!(Sdk::named(&sdk.name).map(|one| &one.measured), Some(&sdk.measured));
         }
     }

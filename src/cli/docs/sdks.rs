@@ -11,8 +11,12 @@ pub(super) fn paragraph(case: &str) -> String {
         return String::new();
     }
     let mut text = "**In the SDKs.** Servers on these violate it whatever their author writes:\n\n".to_owned();
-    for Sdk { name, measured, remedy, .. } in deviating {
+    for sdk in deviating {
+        let Sdk { name, measured, remedy, .. } = sdk;
         let _ = writeln!(text, "- {name} (measured on {measured}). To get rid of it, {remedy}.");
+        for upstream in sdk.causes_of(case) {
+            let _ = writeln!(text, "  {upstream}");
+        }
     }
     text + "\n"
 }

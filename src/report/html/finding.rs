@@ -40,6 +40,9 @@ pub(super) struct FindingView {
     pub(super) attribution: &'static str,
     /// The SDK that causes it.
     pub(super) sdk: Option<String>,
+    /// What is known of it in the SDK, and the issue there.
+    pub(super) upstream: Option<String>,
+    pub(super) issue: Option<String>,
     pub(super) verdict: &'static str,
     /// The areas of its cases, separated by spaces.
     pub(super) areas: String,
@@ -174,12 +177,14 @@ const INTERPRETATION_LEAD: &str = "The specification states these rules without 
 
 /// What the SDK does, and how its findings are got rid of.
 fn sdk_lead(groups: &[RequirementGroup<'_>]) -> Vec<InlineText> {
-    let names = groups.iter().flat_map(|group| &group.findings).filter_map(|grouped| grouped.finding.sdk.as_deref());
-    let names: BTreeSet<&str> = names.collect();
+    let findings: Vec<&Finding> =
+        groups.iter().flat_map(|group| &group.findings).map(|grouped| grouped.finding).collect();
+    let names: BTreeSet<&str> = findings.iter().filter_map(|finding| finding.sdk.as_deref()).collect();
     let lead = |name: &str| match Sdk::named(name) {
         Some(sdk) => inline_code(&format!(
             "A clean server on the {name} does the same: measured on {}. To get rid of these findings, {}.",
-            sdk.measured, sdk.remedy
+            sdk.measured,
+            sdk.remedy_for(&findings)
         )),
         None => inline_code(&format!("A clean server on the {name} does the same.")),
     };
@@ -252,6 +257,8 @@ impl FindingView {
             reason: level_reason(finding),
             attribution: Attribution::of(finding).as_str(),
             sdk: finding.sdk.as_deref().map(display),
+            upstream: finding.upstream.as_ref().map(|upstream| display(&upstream.history())),
+            issue: finding.upstream.as_ref().and_then(|upstream| https_link(upstream.issue.as_deref()?)),
             alike: grouped.tools.iter().filter(|_| grouped.tools.len() > 1).map(|tool| display(tool)).collect(),
             level: finding.level.to_string(),
             verdict: finding.verdict.as_str(),

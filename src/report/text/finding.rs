@@ -50,7 +50,7 @@ enum Form {
 
 /// Writes the findings, in so many lines unless the report is verbose.
 pub(super) fn write_findings(page: &Page, report: &Report, lines: usize, out: &mut dyn Write) -> io::Result<()> {
-    let parts = Parts::of(report);
+    let parts = if page.is_verbose() { Parts::of(report) } else { Parts::of(report).fold() };
     let [author, sdk, interpretation] = [&parts.author, &parts.sdk, &parts.interpretation]
         .map(|groups| groups.iter().flat_map(|group| &group.findings).collect::<Vec<_>>());
     let judged = Judged::of(report);
@@ -97,7 +97,8 @@ fn write_of_sdk(page: &Page, judged: &Judged, findings: &[&GroupedFinding<'_>], 
     page.write_heading(&format!("Not from your code: {of} from {}", excerpt(name, 60, 0)), out)?;
     if let Some(sdk) = Sdk::named(name) {
         let measured = if page.is_verbose() { format!(" Measured on {}.", sdk.measured) } else { String::new() };
-        page.write_faint(2, &format!("To get rid of them, {}.{measured}", sdk.remedy), out)?;
+        let all: Vec<&Finding> = findings.iter().map(|grouped| grouped.finding).collect();
+        page.write_faint(2, &format!("To get rid of them, {}.{measured}", sdk.remedy_for(&all)), out)?;
     }
     if page.is_verbose() { write_in_full(page, judged, findings, out) } else { write_sentences(page, findings, out) }
 }
@@ -324,6 +325,9 @@ fn write_finding(
     page.write_labelled_faint("rule", &rule(page, judged, grouped), out)?;
     if form == Form::Full {
         page.write_labelled_faint("", &visible(&finding.link), out)?;
+        if let Some(upstream) = &finding.upstream {
+            page.write_labelled_faint("origin", &visible(&upstream.to_string()), out)?;
+        }
         let rule = Catalogue::embedded().get(&finding.requirement);
         if let Some(page_of_rule) = rule.and_then(|rule| book_address(&requirement_page(rule))) {
             page.write_labelled_faint("", &page_of_rule, out)?;
@@ -356,7 +360,9 @@ fn write_sentence(page: &Page, grouped: &GroupedFinding<'_>, out: &mut dyn Write
 fn with_tools(page: &Page, grouped: &GroupedFinding<'_>) -> String {
     let names: Vec<String> = grouped.tools.iter().map(|tool| excerpt(tool, 60, 0)).collect();
     match names.as_slice() {
-        [] => grouped.message.to_owned(),
+        [] if grouped.alike.is_empty() => grouped.message.to_owned(),
+        [] if grouped.alike.len() == 1 => format!("{} (and 1 finding alike)", grouped.message),
+        [] => format!("{} (and {} findings alike)", grouped.message, grouped.alike.len()),
         [name] => format!("{name}: {}", grouped.message),
         names => format!("{} tools: {} ({})", names.len(), grouped.message, page.join_names(names)),
     }

@@ -46,9 +46,14 @@ pub(super) fn write_tables(page: &Page, report: &Report, out: &mut dyn Write) ->
         let shown = if page.is_verbose() { untested.len() } else { untested.len().min(MAX_TOOLS) };
         for (at, line) in untested[..shown].iter().enumerate() {
             if at == 0 {
-                writeln!(out, "  {}", paint(page.palette.faint, "not tested"))?;
+                let title = if page.is_verbose() { "not tested" } else { "not tested; -v says what would help" };
+                writeln!(out, "  {}", paint(page.palette.faint, title))?;
             }
-            write_hanging(line, page.room(4), out)?;
+            if page.is_verbose() {
+                write_hanging(line, page.room(4), out)?;
+            } else {
+                writeln!(out, "  {}", one_line(line, page.room(2)))?;
+            }
         }
         if shown < untested.len() {
             writeln!(out, "  and {} more that were not tested: -v shows them", untested.len() - shown)?;

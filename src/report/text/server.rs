@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::finding::write_evidence;
-use super::page::{MAX_LINE_CHARS, Page, join_revisions, write_hanging};
+use super::page::{MAX_LINE_CHARS, Page, join_revisions, one_line, write_hanging};
 use crate::event::{CaseResult, Problem};
 use crate::report::layout::format_ms;
 use crate::report::palette::paint;
@@ -38,8 +38,13 @@ pub(super) fn write_tools(page: &Page, report: &Report, out: &mut dyn Write) -> 
         }
         page.write_heading(title, out)?;
         for (note, names) in by_note {
-            let text = format!("{}: {}", excerpt(note, page.max_line_chars(), 0), page.join_names(&names));
-            write_hanging(&text, page.room(4), out)?;
+            let (note, names) = (excerpt(note, page.max_line_chars(), 0), page.join_names(&names));
+            if page.is_verbose() {
+                write_hanging(&format!("{note}: {names}"), page.room(4), out)?;
+            } else {
+                // The names are what is looked for; how they are joined leaves room for the reason.
+                writeln!(out, "  {}", one_line(&format!("{names}: {note}"), page.room(2)))?;
+            }
         }
         writeln!(out)?;
     }
