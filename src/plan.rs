@@ -336,8 +336,8 @@ impl Plan {
                 select.join(", ")
             );
         }
-        let selected = cases.join(" --select ");
-        format!("{} --revision {revision} --select {selected}{}", self.reproduce_prefix, self.reproduce_suffix)
+        let selected: String = cases.iter().flat_map(|case| [" --select ", case]).collect();
+        format!("{} --revision {revision}{selected}{}", self.reproduce_prefix, self.reproduce_suffix)
     }
 }
 

@@ -63,17 +63,19 @@ pub(super) fn streams_carry_responses(index: &ConnectionIndex<'_>) -> CheckResul
         let is_unanswered = body.get("unanswered-id").is_some();
         checked.record(is_unanswered.then(|| {
             let count = body["events"].as_array().map_or(0, Vec::len);
-            let problem = format!("the stream ends after {count} events without the response");
+            let how = if body["complete"] == Value::Bool(true) { "ends" } else { "breaks off" };
+            let problem = format!("the stream {how} after {count} events without the response");
             Violation::new(problem, name_of(request), &exchange.positions)
         }));
     }
     checked
 }
 
-/// The request of a POST that the server answered with a stream and ended.
+/// The request of a POST that the server answered with a stream, and ended or broke off.
 fn streamed_request(exchange: &HttpExchange) -> Option<&Value> {
     let kind = exchange.value.pointer("/headers/content-type")?.as_str()?.to_ascii_lowercase();
-    let is_ended = exchange.value.pointer("/body/complete") == Some(&Value::Bool(true));
+    let body = exchange.value.get("body")?;
+    let is_ended = body["complete"] == Value::Bool(true) || body.get("failure").is_some();
     let request = exchange.value.pointer("/request/message")?;
     (kind.starts_with("text/event-stream") && is_ended && request.get("method").is_some() && id_of(request).is_some())
         .then_some(request)

@@ -11,7 +11,7 @@ use crate::campaign::{
     OpenedProcess, SelectedTool,
 };
 use crate::case::{Body, Case, Oracle};
-use crate::check::fuzz::finding;
+use crate::check::fuzz::{excerpt, finding};
 use crate::check::{Judgement, milliseconds};
 use crate::client::headers::Mirrored;
 use crate::client::{HostState, Responder, UnrecordedConnection, WaitOutcome};
@@ -322,6 +322,7 @@ async fn open_process(context: Context, revision: Revision, mirrored: Arc<Mirror
 
 /// Opens a session; returns the requests that the server sent meanwhile.
 async fn handshake(pipe: &mut UnrecordedConnection, revision: Revision, limit: Duration) -> Result<Vec<Value>, String> {
+    const MAX_ERROR_CHARS: usize = 200;
     const REOPEN_FAILED: &str = "the server could not be opened again";
     let began = Instant::now();
     let capabilities = full_capabilities(revision);
@@ -341,6 +342,11 @@ async fn handshake(pipe: &mut UnrecordedConnection, revision: Revision, limit: D
             match MessageKind::of(message) {
                 MessageKind::Response { id: Some(id) } if same_id_loosely(&json!(FIRST_ID), id) && !is_lost_id(id) => {
                     if revision.era() == Era::Handshake {
+                        // Without a session, what the server says of calls is about the session and not about the calls.
+                        if let (Some(error), None) = (message.get("error"), message.get("result")) {
+                            let error = excerpt(&error.to_string(), MAX_ERROR_CHARS);
+                            return Err(format!("{REOPEN_FAILED}: it answers `{method}` with the error {error}"));
+                        }
                         pipe.queue(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
                     }
                     return Ok(requests);

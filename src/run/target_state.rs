@@ -15,6 +15,7 @@ use crate::check::{Execution, Judgement, SESSION_ENDED, milliseconds};
 use crate::context::Context;
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
+use crate::limits::MAX_SELECTED_CASES;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
 
@@ -234,6 +235,10 @@ impl Target {
                 if !cases.contains(&id) {
                     cases.push(id);
                 }
+            }
+            // A run of all cases is as good, and its command can be read.
+            if cases.len() > MAX_SELECTED_CASES {
+                cases.clear();
             }
             finding.reproduce = match finding.counterexample.as_ref().and_then(|example| example.file.as_deref()) {
                 Some(file) => self.context.plan.replay_command(file),

@@ -169,7 +169,7 @@ fn tool_notes(inventory: &Inventory) -> Vec<ToolNote> {
             let note = match (&tool.exclusion, tool.first_call) {
                 (Some(reason), _) => Some(reason.clone()),
                 (None, Some((FirstCallOutcome::Unanswered, _))) => Some(
-                    "its call took longer than four fifths of the timeout (--timeout), so the cases did not use it"
+                    "its call was not answered within four fifths of the timeout (--timeout), so the cases did not use it"
                         .to_owned(),
                 ),
                 (None, Some((FirstCallOutcome::Ended, _))) => {

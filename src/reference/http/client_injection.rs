@@ -13,7 +13,9 @@ use super::injection::has;
 use super::response::HttpResponse;
 use super::session::Session;
 use crate::reference::fault::FaultSet;
-use crate::reference::fault::HttpFault::{ReplaysAnySession, RoutesById, SharedTransport, UpdatesEverySession};
+use crate::reference::fault::HttpFault::{
+    NewestSessionOnly, ReplaysAnySession, RoutesById, SharedTransport, UpdatesEverySession,
+};
 
 /// How long a fault holds a response back, so that another client can use the id meanwhile.
 const RESPONSE_HOLD_TIMEOUT: Duration = Duration::from_millis(60);
@@ -51,6 +53,24 @@ impl Routes {
             Ok(response) => response,
             // Nobody else will answer, as in a server that has lost the route.
             Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// The session that was opened last, which only a fault asks for.
+#[derive(Default)]
+pub(super) struct NewestSession(Mutex<String>);
+
+impl NewestSession {
+    pub(super) fn set(&self, name: &str) {
+        name.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Never returns for a call in another session, if a fault serves only the newest one.
+    pub(super) async fn wait_for(&self, name: &str, message: &Value, faults: &FaultSet) {
+        let is_newest = *self.0.lock().unwrap_or_else(PoisonError::into_inner) == name;
+        if has(faults, NewestSessionOnly) && !is_newest && message["method"] == "tools/call" {
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -30,7 +30,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use authorization::ProtectedResource;
-use client_injection::Routes;
+use client_injection::{NewestSession, Routes};
 use get_blocking::OpenGetStreams;
 use injection::{
     RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
@@ -66,6 +66,7 @@ struct Server {
     broken: Arc<AtomicBool>,
     /// Where responses go if a fault routes those of all clients by their ids.
     routes: Routes,
+    newest: NewestSession,
     get_streams: OpenGetStreams,
 }
 
@@ -120,6 +121,7 @@ async fn serve_all(
         guard,
         broken: Arc::default(),
         routes: Routes::default(),
+        newest: NewestSession::default(),
         get_streams: OpenGetStreams::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
@@ -289,6 +291,7 @@ impl Server {
             self.sessions().remove(&name);
             return rejection;
         }
+        self.newest.wait_for(&name, &message, &self.faults).await;
         let is_method = |name: &str| message.get("method").is_some_and(|method| method == name);
         let shows_others = has(&self.faults, HttpFault::AuthTasksShared)
             && self.user(headers) == User::Second
@@ -337,7 +340,9 @@ impl Server {
         response
             .headers_mut()
             .extend(name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)));
-        sessions.insert(format!("{}{name}", user.prefix()), session);
+        let name = format!("{}{name}", user.prefix());
+        self.newest.set(&name);
+        sessions.insert(name, session);
         drop(sessions);
         response
     }

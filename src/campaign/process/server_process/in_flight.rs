@@ -198,13 +198,21 @@ impl ServerProcess {
                 self.last_of_previous = Some((id, fuzz_call));
             }
         }
-        PendingCall { index, id, line, fence, since, alone }
+        PendingCall { index, id, line, fence, reacted: false, since, alone }
     }
 
     /// Abandons the calls in flight.
     fn abort(&mut self, state: InFlight<'_>, limit: Duration) -> Burst {
         let InFlight { fuzz_calls, pending, mut burst, mut noise, .. } = state;
         for pending_call in pending {
+            let has_ended = matches!(burst.end, Some(BurstEnd::Ended { .. }));
+            if pending_call.reacted && !has_ended {
+                // Only the request after it is unanswered, which other cases judge.
+                let call = &fuzz_calls[pending_call.index];
+                let exchange = Self::exchange(call, &pending_call, Vec::new(), ExchangeOutcome::Answered, &mut noise);
+                burst.done.push((pending_call.index, exchange));
+                continue;
+            }
             let outcome = match &burst.end {
                 Some(BurstEnd::Ended { status, stderr }) => {
                     ExchangeOutcome::Exited { status: status.clone(), stderr: stderr.clone() }
@@ -312,7 +320,8 @@ impl ServerProcess {
             return true;
         }
         // Input that cannot be parsed is answered without an id, or not at all.
-        if state.pending.iter().any(|pending_call| pending_call.fence.is_some()) {
+        if let Some(fenced) = state.pending.iter_mut().find(|pending_call| pending_call.fence.is_some()) {
+            fenced.reacted |= is_lost_id(id) || same_id(&fenced.id.into(), id);
             return false;
         }
         if self.history.iter().any(|(known, ..)| same_id(&(*known).into(), id)) {

@@ -12,6 +12,8 @@ pub(super) struct PendingCall {
     pub(super) line: Arc<[u8]>,
     /// The id of a request sent after a line that need not be answered.
     pub(super) fence: Option<i64>,
+    /// Whether the server responded to the line, though not to the request after it.
+    pub(super) reacted: bool,
     pub(super) since: Instant,
     pub(super) alone: bool,
 }
@@ -19,7 +21,7 @@ pub(super) struct PendingCall {
 impl PendingCall {
     /// A call that was made earlier.
     pub(super) fn of(id: i64, line: Arc<[u8]>) -> Self {
-        Self { index: 0, id, line, fence: None, since: Instant::now(), alone: false }
+        Self { index: 0, id, line, fence: None, reacted: false, since: Instant::now(), alone: false }
     }
 
     /// The id of the request that has to be answered.
