@@ -27,6 +27,7 @@ pub(super) struct Generation<'p, S> {
     plan: &'p Plan,
     source: &'p mut S,
     generated: u32,
+    max_values: u32,
     /// Forced decisions, each at the first visit of its node only: forcing every visit would make a
     /// recursive schema as deep as possible.
     forced: Vec<(NodeId, ForcedDecision)>,
@@ -58,7 +59,12 @@ impl<'p, S: Source> Generation<'p, S> {
 
     /// A generation with forced decisions; the last one is the goal, the others lead to it.
     pub(super) fn forcing(plan: &'p Plan, source: &'p mut S, forced: Vec<(NodeId, ForcedDecision)>) -> Self {
-        Self { plan, source, generated: 0, forced }
+        Self { plan, source, generated: 0, max_values: MAX_VALUES, forced }
+    }
+
+    /// The same, but it fails after so many values.
+    pub(super) fn within(self, max_values: u32) -> Self {
+        Self { max_values: max_values.min(MAX_VALUES), ..self }
     }
 
     /// How many values were generated, including rejected ones.
@@ -100,7 +106,7 @@ impl<'p, S: Source> Generation<'p, S> {
 
     fn value_of(&mut self, id: NodeId, depth: u32) -> Option<Value> {
         self.generated += 1;
-        if self.generated > MAX_VALUES || depth > MAX_DEPTH {
+        if self.generated > self.max_values || depth > MAX_DEPTH {
             return None;
         }
         let plan = self.plan;
@@ -182,14 +188,14 @@ impl<'p, S: Source> Generation<'p, S> {
         for counter in 0..MAX_ENUMERATED {
             let mut choices = EnumeratedChoices::new(counter);
             let chosen = choices.index(candidates.len());
-            let mut inner = Generation::new(self.plan, &mut choices);
+            let mut inner = Generation::new(self.plan, &mut choices).within(self.max_values);
             inner.generated = self.generated;
             let value = inner.value(*candidates.get(chosen)?, depth);
             self.generated = inner.generated;
             if let Some(value) = value.filter(|value| passes(value)) {
                 return Some(value);
             }
-            if self.generated > MAX_VALUES {
+            if self.generated > self.max_values {
                 return None;
             }
         }

@@ -113,25 +113,32 @@ impl Generator {
     /// When the class is empty, has only unreasonably large instances, or none was found.
     pub fn generate(&self, source: &mut impl Source) -> Result<Value, GenerationError> {
         self.check_possible()?;
+        self.generate_within(source, MAX_GENERATED_VALUES).0.ok_or(GenerationError::NotFound)
+    }
+
+    /// The same with a limit on the values that are generated, parts and rejected ones included; with their number.
+    pub(super) fn generate_within(&self, source: &mut impl Source, max_values: u32) -> (Option<Value>, u32) {
         let mut generated = 0;
         for _ in 0..self.attempts {
-            if let Some(value) = self.attempt(source, &mut generated) {
-                return Ok(value);
+            if let Some(value) = self.attempt(source, &mut generated, max_values) {
+                return (Some(value), generated);
             }
         }
         // Reached by a source that repeats its choices, such as the simplest one.
-        (0..MAX_ENUMERATED)
-            .find_map(|counter| self.attempt(&mut EnumeratedChoices::new(counter), &mut generated))
-            .or_else(|| (0..MAX_ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut generated)))
-            .ok_or(GenerationError::NotFound)
+        let value = (0..MAX_ENUMERATED)
+            .find_map(|counter| self.attempt(&mut EnumeratedChoices::new(counter), &mut generated, max_values))
+            .or_else(|| {
+                (0..MAX_ENUMERATED).find_map(|seed| self.attempt(&mut Random::new(seed), &mut generated, max_values))
+            });
+        (value, generated)
     }
 
     /// One attempt; `None` if the result is not in the class or the budget is used up.
-    fn attempt(&self, source: &mut impl Source, generated: &mut u32) -> Option<Value> {
-        if *generated > MAX_GENERATED_VALUES {
+    fn attempt(&self, source: &mut impl Source, generated: &mut u32, max_values: u32) -> Option<Value> {
+        if *generated > max_values {
             return None;
         }
-        let mut generation = Generation::new(&self.plan, source);
+        let mut generation = Generation::new(&self.plan, source).within(max_values);
         let value = generation.root();
         *generated = generated.saturating_add(generation.generated());
         value.filter(|value| self.holds(value))

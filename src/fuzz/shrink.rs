@@ -26,6 +26,10 @@ const MAX_EDITS: usize = 20_000;
 const MAX_SKIPPED: usize = 50_000;
 /// How many values and letters they may have together: no call is made meanwhile, and no time limit is looked at.
 const MAX_SKIPPED_SIZE: usize = 32 << 20;
+/// How many values the choices of one edit may generate. A schema that contains itself makes retries inside retries.
+const MAX_VALUES_OF_EDIT: u32 = 50_000;
+/// How many values the choices of all edits may generate.
+const MAX_GENERATIONS: u32 = 2_000_000;
 
 /// Shrinks one instance; the driver reports whether the current candidate still fails.
 ///
@@ -72,6 +76,8 @@ pub struct Shrinker {
     has_pending_choices: bool,
     /// Whether only the edits near the root are tried.
     coarse: bool,
+    /// How many more values may be generated from edited choices, parts and rejected ones included.
+    generations_left: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -234,6 +240,7 @@ impl Shrinker {
             passed: HashSet::new(),
             has_pending_choices: true,
             coarse: is_large,
+            generations_left: MAX_GENERATIONS,
         })
     }
 
@@ -252,6 +259,7 @@ impl Shrinker {
             passed: HashSet::new(),
             has_pending_choices: false,
             coarse: false,
+            generations_left: MAX_GENERATIONS,
         })
     }
 
@@ -355,9 +363,15 @@ impl Shrinker {
                 let at = self.choices.len() - *back;
                 *back += 1;
                 let edited = SEQUENCE_EDITS[*edit].apply(&self.choices, at)?;
+                if self.generations_left == 0 {
+                    self.has_pending_choices = false;
+                    self.stage = Stage::value(&self.best, &[], most);
+                    return None;
+                }
                 let mut choices = ChoiceSequence::replay(edited);
-                let value = self.generator.generate(&mut choices).ok()?;
-                Some((value, Some(choices.into_choices())))
+                let (value, generated) = self.generator.generate_within(&mut choices, MAX_VALUES_OF_EDIT);
+                self.generations_left = self.generations_left.saturating_sub(generated);
+                Some((value?, Some(choices.into_choices())))
             }
             Stage::Value { edits, next, search } => {
                 if let Some(running) = search {
@@ -427,6 +441,35 @@ mod tests {
             more = if fails(shrinker.current()) { shrinker.simplify() } else { shrinker.complicate() };
         }
         (shrinker.current().clone(), tried)
+    }
+
+    #[test]
+    fn edited_choices_generate_a_bounded_number_of_values() {
+        const LIMIT: u32 = 500;
+        let filter = json!({"oneOf": [
+            {"type": "object", "properties": {"and": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/filter"}}},
+             "required": ["and"], "additionalProperties": false},
+            {"type": "object", "properties": {"not": {"$ref": "#/$defs/filter"}}, "required": ["not"],
+             "additionalProperties": false},
+            {"type": "object", "properties": {"op": {"enum": ["in", "none"]}, "value": {}}, "required": ["op"],
+             "additionalProperties": false, "allOf": [
+                {"if": {"properties": {"op": {"const": "in"}}}, "then": {"required": ["value"]}},
+                {"if": {"properties": {"op": {"const": "none"}}}, "then": {"not": {"required": ["value"]}}}]}
+        ]});
+        let schema = json!({"type": "object", "properties": {"filter": {"$ref": "#/$defs/filter"}},
+            "required": ["filter"], "$defs": {"filter": filter}});
+        let schema = ToolSchema::compile_for(&schema, Dialect::Draft202012, Domain::Any).expect("a usable schema");
+        let most = (0..40).map(|seed| {
+            let mut choices = ChoiceSequence::record(seed);
+            schema.valid().generate_within(&mut choices, LIMIT).1
+        });
+        // An attempt that begins below the limit ends when it has generated as many.
+        assert!(most.clone().max() > Some(LIMIT), "no generation reaches the limit");
+        assert!(most.max() <= Some(2 * LIMIT + 1));
+        let shrinker = Shrinker::new(schema.valid().clone(), ChoiceSequence::record(1)).expect("it is possible");
+        let mut shrinker = Shrinker { generations_left: 1, ..shrinker };
+        while shrinker.complicate() {}
+        assert!(shrinker.generations_left == 0 && matches!(shrinker.stage, Stage::Done));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod config;
 mod differential;
 mod doctor;
 mod evaluation;
+mod field;
 mod formats;
 mod fuzz_cases;
 mod fuzzing;
@@ -107,6 +108,7 @@ pub(crate) const GROUPS: &[Group] = &[
             tutorial::trials,
         ],
     },
+    Group { name: "field", trials: &[field::trials] },
     Group { name: "browser", trials: &[browser::trials, formats::trials] },
     Group { name: "schemas", trials: &[schemas::trials, differential::trials] },
     Group { name: "documentation", trials: &[commands::trials] },
