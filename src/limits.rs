@@ -432,6 +432,12 @@ pub(crate) const MAX_PAGES: usize = 64;
 /// How many arguments are generated to find some that are not the minimal ones.
 pub(crate) const MAX_OTHER_ARGUMENTS: usize = 20;
 
+/// How long a call takes whose arguments are chosen to make it last.
+pub(crate) const LASTING_CALL: Duration = Duration::from_secs(3);
+
+/// The greatest value of an argument that says how much such a call does.
+pub(crate) const MAX_LASTING_COUNT: f64 = 100.0;
+
 /// How long a response is waited for that may not come, once later requests are answered.
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 

@@ -66,6 +66,8 @@ pub enum Action {
     Notification {
         /// The notification, completed as a request is.
         message: Value,
+        /// The name of the step whose request has to be unanswered by then.
+        while_open: Option<String>,
         /// The responses that are right.
         expected: Expected,
     },

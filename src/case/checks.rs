@@ -97,6 +97,8 @@ names! {
         AnsweredOnce = "answered-once": "No request has two responses, and every response belongs to a request.",
         NoResponseToNotification = "no-response-to-notification": "The server sends no response to a notification.",
         NoResponseAfterCancellation = "no-response-after-cancellation": "The server sends no response to a request that was cancelled while it was open.",
+        CancellationNotAnswered = "cancellation-not-answered": "The server sends no error in response to a call because it was cancelled.",
+        CancelledRequestStops = "cancelled-request-stops": "The server does not go on with a request for more than a second after it was cancelled, and answer it then.",
         ServerRequestIdsValid = "server-request-ids-valid": "The ids of the server's requests are strings or integers and are never used twice.",
         CursorsAdvance = "cursors-advance": "No cursor of the tool list repeats while a client paginates.",
         PagesDoNotOverlap = "pages-do-not-overlap": "No page of the tool list starts with the last tool of the previous page.",

@@ -220,6 +220,11 @@ pub(super) struct StepFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Message>"))]
     pub(super) notify: Option<Value>,
+    /// For `notify`: the name of an earlier `send` step that is `pipelined`. The notification is sent once that request has
+    /// been open twice as long as the fastest response took; if it is answered by then, the case is skipped.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::StepName>"))]
+    pub(super) while_open: Option<String>,
     /// A batch of messages, each completed as for `send` and `notify`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Vec<types::Message>>"))]

@@ -101,6 +101,7 @@ fn step(file: StepFile) -> Option<Step> {
         name,
         send,
         notify,
+        while_open,
         batch,
         raw,
         paginate,
@@ -131,7 +132,7 @@ fn step(file: StepFile) -> Option<Step> {
             (true, Action::Request { message, meta, delivery, save, expected })
         }
         (None, Some(message), None, None, None, None, None, None, None, None) => {
-            (is_plain && as_required && !control, Action::Notification { message, expected })
+            (is_plain && as_required && !control, Action::Notification { message, while_open, expected })
         }
         (None, None, Some(messages), None, None, None, None, None, None, None) => {
             (is_plain, Action::Batch { messages, meta, expected })

@@ -33,6 +33,8 @@ pub enum Placeholder {
     ToolArguments2020Only,
     /// `${tool.arguments.alternative}`: valid arguments other than the minimal ones.
     ToolArgumentsAlternative,
+    /// `${tool.arguments.lasting}`: valid arguments with which a call takes some seconds, if there are any.
+    ToolArgumentsLasting,
     /// `${tool.swapped-case}`: its name with the case of the letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no tool has.
@@ -98,7 +100,7 @@ pub enum Placeholder {
 
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 33] = [
+    const PLAIN: [(&'static str, Self); 34] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -107,6 +109,7 @@ impl Placeholder {
         ("tool.arguments.additional", Self::ToolArgumentsAdditional),
         ("tool.arguments.2020-12-only", Self::ToolArguments2020Only),
         ("tool.arguments.alternative", Self::ToolArgumentsAlternative),
+        ("tool.arguments.lasting", Self::ToolArgumentsLasting),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -146,6 +149,7 @@ impl Placeholder {
             | Self::ToolArgumentsAdditional
             | Self::ToolArguments2020Only
             | Self::ToolArgumentsAlternative
+            | Self::ToolArgumentsLasting
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod

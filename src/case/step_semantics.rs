@@ -17,7 +17,8 @@ use crate::json_pointer;
 use crate::spec::RevisionSet;
 
 /// The members of a step that apply to some actions only: the member, the actions, and why not to others.
-const APPLICABLE: [(&str, &[&str], &str); 8] = [
+const APPLICABLE: [(&str, &[&str], &str); 9] = [
+    ("while-open", &["notify"], "only a notification waits for a request to be open"),
     ("poll", &["send"], "it repeats a `send`"),
     ("provide-input", &["send"], "it repeats a `send`"),
     ("pipelined", &["send", "retry", "http"], "the step does not wait for a response"),
@@ -73,6 +74,7 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
         });
     }
     let mut names = BTreeSet::new();
+    let mut pipelined = BTreeSet::new();
     let mut saved = Saved::default();
     let mut placeholders = BTreeSet::new();
     let mut judges = false;
@@ -81,11 +83,15 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
         judges |= step.contains_key("expect");
         check_retry(checker, step, &at, &names);
         check_close(checker, step, &at, &names);
+        check_while_open(checker, step, &at, &pipelined);
         check_step(checker, step, &at, &mut saved, &mut placeholders);
         if let Some(name) = text(step, "name")
             && !names.insert(name)
         {
             checker.report(format!("{at}/name"), format!("another step has the name `{name}`"));
+        }
+        if step.contains_key("send") && step.get("pipelined") == Some(&Value::Bool(true)) {
+            pipelined.extend(text(step, "name"));
         }
     }
     check_for_each(checker, case, &placeholders);
@@ -170,6 +176,15 @@ fn check_close(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str, e
     if let Some(of) = text(step, "close").filter(|of| !earlier.contains(of)) {
         let flaw = UnlocatedDiagnostic::at(format!("{at}/close"), format!("no earlier step is named `{of}`"));
         checker.flaws.push(flaw.nearest(of, earlier.iter().copied()));
+    }
+}
+
+/// `while-open` refers to an earlier request that is not waited for.
+fn check_while_open(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str, pipelined: &BTreeSet<&str>) {
+    if let Some(of) = text(step, "while-open").filter(|of| !pipelined.contains(of)) {
+        let message = format!("no earlier `send` step that is `pipelined` is named `{of}`");
+        let flaw = UnlocatedDiagnostic::at(format!("{at}/while-open"), message);
+        checker.flaws.push(flaw.nearest(of, pipelined.iter().copied()));
     }
 }
 

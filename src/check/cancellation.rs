@@ -1,12 +1,13 @@
 //! The checks of cancellation, by the server and by the client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::index::{ConnectionIndex, id_of, method_of};
 use super::violation::{CheckResult, Violation};
-use crate::transcript::Event;
+use crate::transcript::{Entry, Event, Exchange};
 use crate::wire::{MessageKind, same_id, same_id_loosely};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -16,6 +17,12 @@ const MAX_CROSSING_TIME: Duration = Duration::from_secs(5);
 
 /// How much later a response has to arrive over HTTP to have been sent later: each travels on a connection of its own.
 const MAX_OVERTAKING_TIME: Duration = Duration::from_millis(250);
+
+/// From when on after a cancellation a response is so late that it did not cross it, if messages are fast.
+const MIN_LATENESS: Duration = Duration::from_secs(1);
+
+/// How much longer a call has to run to show that the end of another was not its own.
+const MIN_LONGER_RUN: Duration = Duration::from_millis(200);
 
 /// The cancellations that the server sent, each with the id that it names.
 fn cancellations<'i, 'a>(index: &'i ConnectionIndex<'a>) -> impl Iterator<Item = (usize, &'a Value)> + 'i {
@@ -125,39 +132,140 @@ pub(super) fn only_subscriptions(index: &ConnectionIndex<'_>) -> CheckResult {
     checked
 }
 
+/// A request that the client cancelled while it was open.
+struct CancelledRequest<'i, 'a> {
+    exchange: &'i Exchange<'a>,
+    /// The position of the cancellation.
+    cancelled: usize,
+    /// The position of the response, with it.
+    response: Option<(usize, &'a Value)>,
+    /// The position of the first response to a request that was sent after the cancellation.
+    processed: Option<usize>,
+}
+
+impl CancelledRequest<'_, '_> {
+    /// Whether the response was certainly sent after the server had read the cancellation: a later request was answered
+    /// before, over HTTP by more than messages overtake each other.
+    fn is_answered_after_later(&self, entries: &[Arc<Entry>]) -> bool {
+        let is_http = entries.iter().any(|entry| matches!(entry.event, Event::HttpRequest(_)));
+        let overtaking = if is_http { MAX_OVERTAKING_TIME } else { Duration::ZERO };
+        let (Some((answered, _)), Some(processed)) = (self.response, self.processed) else { return false };
+        answered > processed && entries[answered].at >= entries[processed].at + overtaking
+    }
+
+    /// How long after the cancellation the response arrived.
+    fn delay(&self, entries: &[Arc<Entry>]) -> Option<Duration> {
+        self.response.map(|(at, _)| entries[at].at.saturating_sub(entries[self.cancelled].at))
+    }
+}
+
+/// The requests that the client cancelled before they were answered, each once.
+fn cancelled_requests<'i, 'a>(index: &'i ConnectionIndex<'a>) -> Vec<CancelledRequest<'i, 'a>> {
+    let mut found: Vec<CancelledRequest<'i, 'a>> = Vec::new();
+    for (cancelled, entry) in index.record.entries.iter().enumerate() {
+        let Some(message) = entry.sent().filter(|message| method_of(message) == CANCELLED) else { continue };
+        let Some(id) = message.pointer("/params/requestId") else { continue };
+        let is_it = |request: &Value| id_of(request).is_some_and(|own| same_id(own, id));
+        // An id may be used again.
+        let Some(exchange) = index.exchanges.iter().rfind(|e| e.sent < cancelled && is_it(e.request)) else { continue };
+        let response = exchange.responses.first().copied();
+        let is_open = response.is_none_or(|(at, _)| at > cancelled);
+        if !is_open || found.iter().any(|known| known.exchange.sent == exchange.sent) {
+            continue;
+        }
+        let later = index.exchanges.iter().filter(|exchange| exchange.sent > cancelled);
+        let processed = later.filter_map(|exchange| exchange.responses.first().map(|(at, _)| *at)).min();
+        found.push(CancelledRequest { exchange, cancelled, response, processed });
+    }
+    found
+}
+
 /// Checks that a request which the client cancelled while it was open gets no response. A response that arrives before
 /// any later request is answered may have been sent before the server read the cancellation; over HTTP, so may one that
 /// arrives shortly after.
 pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
-    let is_http = entries.iter().any(|entry| matches!(entry.event, Event::HttpRequest(_)));
-    let overtaking = if is_http { MAX_OVERTAKING_TIME } else { Duration::ZERO };
-    for (cancelled_at, entry) in entries.iter().enumerate() {
-        let Some(message) = entry.sent().filter(|message| method_of(message) == CANCELLED) else { continue };
-        let Some(id) = message.pointer("/params/requestId") else { continue };
-        let is_it = |request: &Value| id_of(request).is_some_and(|own| same_id(own, id));
-        let Some(cancelled) = index.exchanges.iter().find(|e| e.sent < cancelled_at && is_it(e.request)) else {
-            continue;
-        };
-        let answered = cancelled.responses.first().map(|(at, _)| *at);
-        let processed = index
-            .exchanges
-            .iter()
-            .filter(|exchange| exchange.sent > cancelled_at)
-            .filter_map(|exchange| exchange.responses.first().map(|(at, _)| *at))
-            .min();
-        match (answered, processed) {
-            (Some(answered), Some(processed))
-                if answered > processed && entries[answered].at >= entries[processed].at + overtaking =>
-            {
+    for request in cancelled_requests(index) {
+        match (request.response, request.processed) {
+            (Some((answered, _)), Some(processed)) if request.is_answered_after_later(entries) => {
                 let actual = "a response, after later requests were answered";
-                let positions = [cancelled.sent, cancelled_at, processed, answered];
-                checked.record(Some(Violation::new(actual, method_of(cancelled.request), &positions)));
+                let positions = [request.exchange.sent, request.cancelled, processed, answered];
+                checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
             }
             (None, Some(_)) => checked.record(None),
             _ => {}
         }
     }
     checked
+}
+
+/// Checks that the server does not run a cancelled request to its end, and answers it then: the response arrives so late
+/// after the cancellation that the two cannot have crossed. What [`no_response_after_cancellation`] finds is left to it.
+pub(super) fn cancelled_request_stops(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    let times = index.exchanges.iter().filter_map(|exchange| {
+        let (at, _) = exchange.responses.first()?;
+        Some(entries[*at].at.saturating_sub(entries[exchange.sent].at))
+    });
+    // What the fastest request took, there and back, is the time that a message may need on the way.
+    let crossing = times.min().unwrap_or_default() * 4;
+    for request in cancelled_requests(index) {
+        match (request.response, request.delay(entries)) {
+            (Some(_), _) if request.is_answered_after_later(entries) => {}
+            (Some((answered, _)), Some(delay)) if delay > MIN_LATENESS.max(crossing) => {
+                let actual = format!("a response {:.1} seconds after the cancellation", delay.as_secs_f64());
+                let positions = [request.exchange.sent, request.cancelled, answered];
+                checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
+            }
+            (None, _) if request.processed.is_some() => checked.record(None),
+            _ => {}
+        }
+    }
+    checked
+}
+
+/// Checks that a cancellation is not answered by an error in the place of the response. That it was the cancellation which
+/// led to the error is shown by another call with the same arguments that ran for longer without one.
+pub(super) fn cancellation_not_answered(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    let entries = &index.record.entries;
+    let cancelled = cancelled_requests(index);
+    let ran_for = |exchange: &Exchange<'_>| {
+        let until = cancelled.iter().find(|request| request.exchange.sent == exchange.sent).map(|own| own.cancelled);
+        let until = until.or_else(|| exchange.responses.first().map(|(at, _)| *at))?;
+        Some(entries[until].at.saturating_sub(entries[exchange.sent].at))
+    };
+    for request in &cancelled {
+        let Some((answered, response)) = request.response else {
+            if request.processed.is_some() {
+                checked.record(None);
+            }
+            continue;
+        };
+        let is_error =
+            response.get("error").is_some() || response.pointer("/result/isError") == Some(&Value::Bool(true));
+        let took = entries[answered].at.saturating_sub(entries[request.exchange.sent].at);
+        let content = call_content(request.exchange.request);
+        let longer = index.exchanges.iter().find(|other| {
+            call_content(other.request) == content && ran_for(other).is_some_and(|ran| ran >= took + MIN_LONGER_RUN)
+        });
+        let is_late = request.delay(entries).is_some_and(|delay| delay > MIN_LATENESS);
+        if let Some(longer) = longer.filter(|_| is_error && !is_late && !request.is_answered_after_later(entries)) {
+            let actual = "an error at once, although the same call runs for longer when it is not cancelled";
+            let positions = [longer.sent, request.exchange.sent, request.cancelled, answered];
+            checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
+        }
+    }
+    checked
+}
+
+/// What distinguishes a call from others: its method, and its parameters without metadata.
+fn call_content(request: &Value) -> (&str, Option<Value>) {
+    let mut params = request.get("params").cloned();
+    if let Some(params) = params.as_mut().and_then(Value::as_object_mut) {
+        params.shift_remove("_meta");
+    }
+    (method_of(request), params)
 }

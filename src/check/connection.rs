@@ -52,6 +52,8 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
     match check {
         ConnectionCheck::AnsweredOnce => response::answered_once(index),
         ConnectionCheck::NoResponseToNotification => response::no_response_to_notification(index),
+        ConnectionCheck::CancellationNotAnswered => cancellation::cancellation_not_answered(index),
+        ConnectionCheck::CancelledRequestStops => cancellation::cancelled_request_stops(index),
         ConnectionCheck::NoResponseAfterCancellation => cancellation::no_response_after_cancellation(index),
         ConnectionCheck::ServerRequestIdsValid => response::server_request_ids_valid(index),
         ConnectionCheck::CursorsAdvance => list::cursors_advance(index),

@@ -1,9 +1,9 @@
-//! How long a slow server takes before it answers.
+//! How long a slow server takes before it answers, and what a cancellation does to calls that run meanwhile.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::connection_state::Output;
@@ -17,6 +17,21 @@ const SLOW_CALL: Duration = Duration::from_secs(5);
 
 /// How long [`Fault::SlowTool`] takes for each call of [`SLOW_TOOL`].
 const SLOW_TOOL_CALL: Duration = Duration::from_millis(1_300);
+
+/// How long each number takes that a call of [`SLOW_TOOL`] counts with the faults of calls that last.
+const COUNTED_NUMBER: Duration = Duration::from_millis(200);
+
+/// The faults with which a call lasts as long as its argument says.
+const LASTING: [Fault; 5] = [
+    Fault::LastingTool,
+    Fault::RunningCallExits,
+    Fault::RunningCallAnswered,
+    Fault::CancelledTwiceExits,
+    Fault::CancellationWaits,
+];
+
+/// The greatest number that [`SLOW_TOOL`] counts to.
+const MAX_COUNTED: u32 = 9;
 
 /// The tool that is slow with [`Fault::SlowTool`]: the one that reports progress.
 const SLOW_TOOL: &str = "count";
@@ -37,6 +52,10 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
         SLOW_ANSWER
     } else if is_call && faults.contains(Fault::SlowTool) && is_of_slow_tool() {
         SLOW_TOOL_CALL
+    } else if is_call && LASTING.into_iter().any(|fault| faults.contains(fault)) && is_of_slow_tool() {
+        let to = message.pointer("/params/arguments/to").and_then(Value::as_u64).and_then(|to| u32::try_from(to).ok());
+        // Other arguments are rejected at once.
+        COUNTED_NUMBER * to.filter(|to| *to <= MAX_COUNTED).unwrap_or_default()
     } else {
         Duration::ZERO
     }
@@ -44,14 +63,76 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
 
 /// Whether any answer takes longer than usual.
 fn is_slow(faults: &FaultSet) -> bool {
-    [Fault::SlowAnswers, Fault::SlowInTurn, Fault::SlowCalls, Fault::SlowTool]
-        .into_iter()
-        .any(|fault| faults.contains(fault))
+    let slow = [Fault::SlowAnswers, Fault::SlowInTurn, Fault::SlowCalls, Fault::SlowTool];
+    slow.into_iter().chain(LASTING).any(|fault| faults.contains(fault))
+}
+
+/// Whether a message waits until those before it are served.
+pub(super) fn serves_in_turn(faults: &FaultSet) -> bool {
+    faults.contains(Fault::SlowInTurn) || faults.contains(Fault::CancellationWaits)
+}
+
+/// The id of the request that a message cancels.
+pub(super) fn cancelled_id(message: &Value) -> Option<&Value> {
+    let is_cancellation = message.get("method").is_some_and(|method| method == "notifications/cancelled");
+    message.pointer("/params/requestId").filter(|_| is_cancellation)
+}
+
+/// What a cancellation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CancellationEffect {
+    /// The call that runs is not answered any more.
+    Stops,
+    /// The call that runs is answered with an error.
+    Answers,
+    /// The server exits.
+    Exits,
+}
+
+/// The ids of the running calls that were cancelled, for a fault that depends on them.
+#[derive(Debug, Default)]
+pub(super) struct CancelledCalls(Vec<Value>);
+
+impl CancelledCalls {
+    /// What the cancellation of a request does, which runs or does not; none if it changes nothing.
+    pub(super) fn cancel(&mut self, id: &Value, runs: bool, faults: &FaultSet) -> Option<CancellationEffect> {
+        if self.0.contains(id) && faults.contains(Fault::CancelledTwiceExits) {
+            return Some(CancellationEffect::Exits);
+        }
+        if !runs || faults.contains(Fault::CancelledServed) {
+            return None;
+        }
+        self.0.push(id.clone());
+        Some(if faults.contains(Fault::RunningCallExits) {
+            CancellationEffect::Exits
+        } else if faults.contains(Fault::RunningCallAnswered) {
+            CancellationEffect::Answers
+        } else {
+            CancellationEffect::Stops
+        })
+    }
+}
+
+/// The answer to a call that was cancelled, which only a fault sends.
+pub(super) fn answer_to_cancelled(id: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": 0, "message": "Request cancelled"}})
+}
+
+/// The outputs for a message that are written later.
+#[derive(Debug)]
+struct LateOutput {
+    due: Instant,
+    /// The id of the request that they answer.
+    id: Option<Value>,
+    outputs: Vec<Output>,
 }
 
 /// The outputs that are written later, so that slow answers do not delay others unless a server takes its turn with each.
 #[derive(Debug, Default)]
-pub(super) struct LateOutputs(VecDeque<(Instant, Vec<Output>)>);
+pub(super) struct LateOutputs {
+    held: VecDeque<LateOutput>,
+    cancelled: CancelledCalls,
+}
 
 impl LateOutputs {
     /// The outputs to write at once for a line: all of them, unless its answer takes longer.
@@ -59,33 +140,53 @@ impl LateOutputs {
         if !is_slow(faults) {
             return outputs;
         }
-        let message = serde_json::from_slice(line).unwrap_or_default();
-        let latency = latency_of(&message, faults);
-        if latency.is_zero() {
-            return outputs;
+        let message: Value = serde_json::from_slice(line).unwrap_or_default();
+        if let Some(id) = cancelled_id(&message).filter(|_| !serves_in_turn(faults)) {
+            return self.cancel(id, outputs, faults);
         }
+        let latency = latency_of(&message, faults);
         let now = Instant::now();
         // The message before it is served first.
-        let begins = self.0.back().filter(|_| faults.contains(Fault::SlowInTurn)).map_or(now, |(due, _)| now.max(*due));
+        let begins = self.held.back().filter(|_| serves_in_turn(faults)).map_or(now, |last| now.max(last.due));
         let due = begins + latency;
-        let at = self.0.partition_point(|(earlier, _)| *earlier <= due);
-        self.0.insert(at, (due, outputs));
+        if due == now {
+            return outputs;
+        }
+        let at = self.held.partition_point(|earlier| earlier.due <= due);
+        self.held.insert(at, LateOutput { due, id: message.get("id").cloned(), outputs });
         Vec::new()
+    }
+
+    /// Cancels a request, and returns what is written at once.
+    fn cancel(&mut self, id: &Value, mut outputs: Vec<Output>, faults: &FaultSet) -> Vec<Output> {
+        let runs = |late: &LateOutput| late.id.as_ref() == Some(id);
+        let effect = self.cancelled.cancel(id, self.held.iter().any(runs), faults);
+        if matches!(effect, Some(CancellationEffect::Stops | CancellationEffect::Answers)) {
+            self.held.retain(|late| !runs(late));
+        }
+        match effect {
+            Some(CancellationEffect::Answers) => {
+                outputs.push(Output::Bytes(format!("{}\n", answer_to_cancelled(id)).into_bytes()));
+            }
+            Some(CancellationEffect::Exits) => outputs.push(Output::Close),
+            Some(CancellationEffect::Stops) | None => {}
+        }
+        outputs
     }
 
     /// When the next of them are due.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.0.front().map(|(due, _)| *due)
+        self.held.front().map(|late| late.due)
     }
 
     /// Takes those that are due.
     pub(super) fn take_due(&mut self) -> Vec<Output> {
         let now = Instant::now();
         let mut outputs = Vec::new();
-        while self.0.front().is_some_and(|(due, _)| *due <= now)
-            && let Some((_, due)) = self.0.pop_front()
+        while self.held.front().is_some_and(|late| late.due <= now)
+            && let Some(late) = self.held.pop_front()
         {
-            outputs.extend(due);
+            outputs.extend(late.outputs);
         }
         outputs
     }

@@ -338,6 +338,11 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::SlowInTurn,
     Fault::SlowCalls,
     Fault::SlowTool,
+    Fault::LastingTool,
+    Fault::RunningCallExits,
+    Fault::RunningCallAnswered,
+    Fault::CancelledTwiceExits,
+    Fault::CancellationWaits,
 ];
 
 #[test]

@@ -215,8 +215,14 @@ pub(crate) const CONFORMING: [Fault; 20] = [
 ];
 
 /// Conforming variants of the built-in server, for behaviour that the default one does not have.
-pub(crate) const VARIANTS: [Fault; 5] =
-    [Fault::WithoutTools, Fault::WithoutTasks, Fault::EmptyCursor, Fault::Awkward, Fault::ChoosyTools];
+pub(crate) const VARIANTS: [Fault; 6] = [
+    Fault::WithoutTools,
+    Fault::LastingTool,
+    Fault::WithoutTasks,
+    Fault::EmptyCursor,
+    Fault::Awkward,
+    Fault::ChoosyTools,
+];
 
 /// The runs of every case against the conforming variants, made once.
 pub(crate) fn variants() -> &'static [(Fault, RunResults)] {

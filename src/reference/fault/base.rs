@@ -85,6 +85,10 @@ macro_rules! base_faults {
             CancelledServed, "cancelled-served", FROM_2025_11_25, "answers requests after the client cancelled them";
             CancellationWithoutParamsExits, "cancellation-without-params-exits", FROM_2024_11_05, "exits on notifications/cancelled without params";
             CancelledCallExits, "cancelled-call-exits", FROM_2024_11_05, "exits when the client cancels a tool call";
+            RunningCallExits, "running-call-exits", FROM_2024_11_05, "exits when the client cancels a call that runs";
+            RunningCallAnswered, "running-call-answered", FROM_2024_11_05, "answers a running call with an error when it is cancelled";
+            CancelledTwiceExits, "cancelled-twice-exits", FROM_2024_11_05, "exits when the client cancels a running call twice";
+            CancellationWaits, "cancellation-waits", FROM_2024_11_05, "reads nothing while a call runs, so a cancellation comes too late";
             LateCancelCrash, "late-cancel-crash", FROM_2024_11_05, "exits when the client cancels an answered request";
         }
     };

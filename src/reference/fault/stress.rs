@@ -25,6 +25,7 @@ macro_rules! stress_faults {
             SlowInTurn, "slow-in-turn", EVERY, "conforms, but takes two seconds for each message, one at a time";
             SlowCalls, "slow-calls", EVERY, "conforms, but takes five seconds for every call";
             SlowTool, "slow-tool", EVERY, "conforms, but takes 1.3 seconds for a call of count";
+            LastingTool, "lasting-tool", EVERY, "conforms, but takes 0.2 seconds for each number that count counts";
             InvalidArgumentsIgnored, "invalid-arguments-ignored", EVERY, "never answers a call with invalid arguments";
             ResponseWithoutResult, "response-without-result", EVERY, "writes responses with neither result nor error once it is open";
             RateLimitError, "rate-limit-error", EVERY, "conforms, but rejects every eighth request with a rate-limit error";

@@ -8,6 +8,7 @@ mod client_injection;
 mod get_blocking;
 mod injection;
 mod response;
+mod running_calls;
 mod session;
 mod stream_injection;
 mod validation;
@@ -36,11 +37,11 @@ use injection::{
     RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
 };
 use response::{HttpResponse, empty, rpc_error, text_error};
+use running_calls::RunningCalls;
 use session::{Post, Session};
 
 use super::fault::{FaultSet, HttpFault};
 use super::interception::{self, InterceptorFactory};
-use super::latency::latency_of;
 use super::message::{INVALID_REQUEST, PARSE_ERROR};
 use super::user::User;
 
@@ -68,6 +69,7 @@ struct Server {
     routes: Routes,
     newest: NewestSession,
     get_streams: OpenGetStreams,
+    running_calls: RunningCalls,
 }
 
 /// Whether a fault makes the server listen at every address of the machine. The caller opens the listener.
@@ -123,6 +125,7 @@ async fn serve_all(
         routes: Routes::default(),
         newest: NewestSession::default(),
         get_streams: OpenGetStreams::default(),
+        running_calls: RunningCalls::default(),
     });
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -254,10 +257,13 @@ impl Server {
         }
         let stateless = validation::is_stateless(&parts.headers, &message);
         inject_into_post(&mut parts.headers, &message, stateless, &self.faults);
+        if self.running_calls.cancel(&parts.headers, &message, &self.faults) {
+            self.ended.notify_one();
+        }
         let response = self.post_message(&parts.headers, body, message.clone(), stateless);
         let response = self.routes.respond(&message, response, &self.faults).await;
         // Only the answer is late: what it was asked to do is done at once, so that a cancellation does not overtake it.
-        tokio::time::sleep(latency_of(&message, &self.faults)).await;
+        let response = self.running_calls.wait(&parts.headers, &message, &self.faults).await.unwrap_or(response);
         let (method, headers) = (&Method::POST, &parts.headers);
         let request_info = RequestInfo { method, path: "/mcp", headers, message: Some(&message), stateless };
         inject_into_response(response, &request_info, &self.broken, &self.faults).await

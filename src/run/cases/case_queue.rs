@@ -15,7 +15,7 @@ use super::case_session::{
     was_refused,
 };
 use super::deferred::rests_on_open_silence;
-use super::needs::{compares_with_discovery, is_independent_of_discovery, uses_tools};
+use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_lasting_call, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
 use super::shared_results::{SharedResults, is_shared, report_shared};
@@ -48,6 +48,7 @@ pub(in crate::run) async fn run_on_main_session(
     let queue = SessionQueue::new(target, main, capabilities, "main session");
     let mut queue = SessionQueue { remaining_discovery, shows_more: true, ..queue };
     queue.history.with_discovery = true;
+    queue.made_first_calls = true;
     queue.run(cases, early, JoinSet::new(), permit).await
 }
 
@@ -152,6 +153,8 @@ struct SessionQueue {
     history: SessionHistory,
     /// What is left of discovery on the session.
     remaining_discovery: RemainingDiscovery,
+    /// Whether the first calls of the tools were made by it, so that their outcomes are completed here and nowhere else.
+    made_first_calls: bool,
     restarts: usize,
     silences: usize,
     /// Whether further requests follow the cases, so that passive cases see more.
@@ -172,6 +175,7 @@ impl SessionQueue {
             session: Some(session),
             history,
             remaining_discovery: RemainingDiscovery::default(),
+            made_first_calls: false,
             restarts: 0,
             silences: 0,
             shows_more: false,
@@ -241,7 +245,7 @@ impl SessionQueue {
     /// Waits for the calls in flight, and completes the inventory with their outcomes.
     async fn finish_calls(&mut self) {
         let inventory = self.target.inventory().await;
-        if !inventory.awaits_first_calls {
+        if !inventory.awaits_first_calls || !self.made_first_calls {
             return;
         }
         let timeout = self.target.context.plan.timeout;
@@ -385,7 +389,8 @@ async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inven
     if is_independent_of_discovery(case, body) {
         target.first_inventory().await
     } else {
-        let asks = case.needs.client_request.is_some();
+        // A tool that takes long may have been called while another one made requests of the client.
+        let asks = case.needs.client_request.is_some() || needs_lasting_call(case);
         // On the main session, cases that use tools wait for the first calls together.
         let calls = body.process != Process::Shared && uses_tools(case, body);
         let lacks = |inventory: &Inventory| {

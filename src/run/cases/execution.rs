@@ -7,6 +7,7 @@ mod bindings;
 mod candidates;
 mod execution_share;
 mod http_steps;
+mod lasting_call;
 mod retry_step;
 mod step_runner;
 mod tool_arguments;
@@ -81,7 +82,8 @@ pub(super) async fn carry_out(
         };
         session.answer_times().record_exchanges(&execution.transcript, is_valid);
         execution.silent_methods = session.answer_times().silent_methods();
-        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, replies.are_filled());
+        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, replies.are_filled())
+            .or_else(|| reason_not_cancelled(body, &execution, session.connection.is_closed()));
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
         session.fruitless_requests.extend(attempt.filter(|_| !saved));
@@ -146,6 +148,19 @@ fn reason_not_applicable(case: &Case, body: &Active, record: &Transcript, answer
         return Some("the server cancelled its request of the client".to_owned());
     }
     (!answered).then(|| "the request of the server cannot be answered as the case says".to_owned())
+}
+
+/// Why a connection that was closed proves nothing about a notification that is sent while a request is open: it was closed
+/// before.
+fn reason_not_cancelled(body: &Active, execution: &Execution, is_closed: bool) -> Option<String> {
+    let waits = |step: &Step| matches!(&step.action, Action::Notification { while_open: Some(_), .. });
+    let step = body.steps.iter().position(waits)?;
+    // Over HTTP the end of a stream is the cancellation in 2026-07-28, which only later steps show.
+    let is_sent = execution.transcript.entries.iter().any(|entry| {
+        let Event::Sent { step_id: Some(own), .. } = &entry.event else { return false };
+        own.execution == execution.number && own.step >= step
+    });
+    (is_closed && !is_sent).then(|| "the connection was closed before the call could be cancelled".to_owned())
 }
 
 /// The first request of a case that has to obtain a value from each tool: a tool that did not yield it to one case is not

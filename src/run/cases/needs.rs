@@ -50,6 +50,11 @@ pub(super) fn is_independent_of_discovery(case: &Case, body: &Active) -> bool {
         && !case.placeholders().iter().any(is_found)
 }
 
+/// Whether a case uses the tool that takes longest, which is known once the calls of all are answered.
+pub(super) fn needs_lasting_call(case: &Case) -> bool {
+    case.placeholders().contains(&Placeholder::ToolArgumentsLasting)
+}
+
 /// Whether a case calls tools of the server, and so needs the outcomes of their first calls.
 pub(super) fn uses_tools(case: &Case, body: &Active) -> bool {
     case.needs.tool.is_some()

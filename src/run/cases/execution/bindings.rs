@@ -111,6 +111,7 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArgumentsAdditional
             | Placeholder::ToolArguments2020Only
             | Placeholder::ToolArgumentsAlternative
+            | Placeholder::ToolArgumentsLasting
             | Placeholder::ToolSwappedCase => match &self.item {
                 Item::Tool(tool) => tool.value(placeholder, self.inventory, self.seed),
                 _ => unfilled("no tool that may be called is suitable for the case"),

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use serde_json::Value;
 
 use super::bindings::{Bindings, Item};
+use super::lasting_call::LastingCall;
 use super::tool_arguments::{BoundTool, MissingValue};
 use crate::case::{Active, Case, ForEach, HintRequest, Placeholder, Process};
 use crate::inventory::{Inventory, Tool};
@@ -81,7 +82,9 @@ fn tools<'a>(
     let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
     let (mut plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
         any_process.into_iter().chain(this_process).partition(|tool| !tool.asks_client());
-    if case.needs.slowest_tool {
+    if placeholders.contains(&Placeholder::ToolArgumentsLasting) {
+        plain.sort_by_cached_key(|tool| Reverse(LastingCall::of(tool).map(|call| call.duration)));
+    } else if case.needs.slowest_tool {
         plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
     } else {
         // A slow tool proves no more than another one.

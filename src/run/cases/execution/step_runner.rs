@@ -47,6 +47,10 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     slowest: Duration,
     /// When the last pipelined request was sent, or a later one answered.
     heard_at: Instant,
+    /// The requests that were pipelined by steps with a name: the position, the id and the time of each.
+    named: BTreeMap<&'c str, (usize, Id, Instant)>,
+    /// The shortest response time.
+    fastest: Option<Duration>,
     /// The requests that were answered, by the name of their step.
     served: BTreeMap<&'c str, AnsweredRequest>,
     /// The HTTP responses that are still read.
@@ -81,6 +85,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             silence_is_checked: false,
             slowest: Duration::ZERO,
             heard_at: Instant::now(),
+            named: BTreeMap::new(),
+            fastest: None,
             served: BTreeMap::new(),
             open: OpenResponses::default(),
         }
@@ -123,7 +129,10 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 let Some(message) = self.retried(retry, meta).await? else { return Ok(()) };
                 self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, step_id).await?;
             }
-            Action::Notification { message, .. } => {
+            Action::Notification { message, while_open, .. } => {
+                if let Some(name) = while_open {
+                    self.wait_while_open(name).await?;
+                }
                 let message = self.filled(message)?;
                 let message = self.session.complete(&message, false, None);
                 let from = self.session.connection.len();
@@ -210,6 +219,23 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             .await;
     }
 
+    /// Waits until the request of a step has been open for longer than the server needs for others, so that it is certainly
+    /// processed; an error if it is answered by then.
+    async fn wait_while_open(&mut self, name: &str) -> Result<(), MissingValue> {
+        let Some((from, id, since)) = self.named.get(name) else {
+            return Err(MissingValue("the request of an earlier step was not sent".to_owned()));
+        };
+        let needed = self.fastest.unwrap_or_default() * 2;
+        let left = needed.saturating_sub(since.elapsed());
+        match self.session.wait_for_first_response(*from, std::slice::from_ref(id), left).await {
+            WaitOutcome::TimedOut => Ok(()),
+            WaitOutcome::Ready(_) => {
+                Err(MissingValue("no call of a tool that may be called takes long enough".to_owned()))
+            }
+            WaitOutcome::Closed => Err(MissingValue("the connection was closed before the step".to_owned())),
+        }
+    }
+
     /// Closes the response to the `http` step of this name, or waits for it if the step is pipelined.
     async fn close_response(&mut self, name: &str) {
         let named = |step: &Step| step.name.as_deref() == Some(name);
@@ -246,6 +272,9 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         let from = self.session.connection.len();
         self.session.send(&message, Some(step_id)).await;
         let id = message.get("id").cloned().unwrap_or(Value::Null);
+        if let Some(name) = step.name.as_deref().filter(|_| pipelined) {
+            self.named.insert(name, (from, id.clone(), Instant::now()));
+        }
         if pipelined && may_be_silent(step.action.expected()) {
             self.answered_after = false;
             self.unsure.push((from, Some(id)));
@@ -264,6 +293,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.answered_after = true;
                 self.heard_at = Instant::now();
                 self.slowest = self.slowest.max(sent.elapsed());
+                self.fastest = Some(self.fastest.map_or(sent.elapsed(), |fastest| fastest.min(sent.elapsed())));
                 self.save(save, &response);
                 let answered = AnsweredRequest { request: message, response };
                 if let Some(name) = &step.name {

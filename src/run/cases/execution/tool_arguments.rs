@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::lasting_call::LastingCall;
 use crate::case::Placeholder;
 use crate::fuzz::{Mistake, Random};
 use crate::inventory::{Inventory, Tool};
@@ -57,6 +58,9 @@ impl<'a> BoundTool<'a> {
                 .ok_or_else(|| MissingValue("no tool that may be called has an argument with prefixItems".to_owned())),
             Placeholder::ToolArgumentsAlternative => other_arguments(tool, seed)
                 .ok_or_else(|| MissingValue("no tool that may be called takes other arguments".to_owned())),
+            Placeholder::ToolArgumentsLasting => LastingCall::of(tool)
+                .map(|call| call.arguments)
+                .ok_or_else(|| MissingValue("no arguments could be generated for a tool".to_owned())),
             Placeholder::ToolSwappedCase => {
                 let swapped = swapped_case(&tool.name);
                 if swapped == tool.name || inventory.tools.iter().any(|other| other.name == swapped) {
