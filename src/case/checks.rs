@@ -76,7 +76,7 @@ names! {
         JsonSchema = "json-schema": "The value is a valid JSON Schema of the dialect that it declares, or of the default one.",
         JsonSchemaInDeclaredDialect = "json-schema-in-declared-dialect": "A JSON Schema that is valid in some dialect is valid in the one that it declares.",
         JsonSchemaInAnyDialect = "json-schema-in-any-dialect": "The value is a valid JSON Schema of at least one dialect.",
-        PatternsValid = "patterns-valid": "Every `pattern` in the schema is a regular expression.",
+        PatternsValid = "patterns-valid": "Every `pattern` in the schema is a regular expression of ECMA-262.",
         ReferencesResolve = "references-resolve": "Every reference within the schema points to a schema.",
         NoRemoteReference = "no-remote-reference": "No reference in the schema points to the network.",
         HeaderNamesUnique = "header-names-unique": "No two `x-mcp-header` names of a schema are the same when letter case is ignored.",

@@ -1,7 +1,7 @@
 //! The judge: from a case and transcripts to a judgement, as a pure function.
 //!
 //! Sends nothing, waits for nothing, prints nothing and reads no clock. `active` judges cases that send,
-//! `passive` those that only check what was recorded; `fuzz` judges generated calls. The leaves (`index`,
+//! `passive` those that only check what was recorded; `fuzz` judges generated calls. The leaves (`ecma_pattern`, `index`,
 //! `violation`, `judgement`, `execution`, `evidence`, `text`) import no sibling, `connection` imports the checks, and
 //! `active` and `passive` are at the top.
 
@@ -11,6 +11,7 @@ mod cancellation;
 mod capability;
 mod client_request;
 mod connection;
+mod ecma_pattern;
 mod ended_session;
 mod evidence;
 mod execution;

@@ -84,6 +84,8 @@ pub(super) fn form(revision: Revision) -> Value {
     if revision >= Revision::V2025_11_25 {
         fields["colour"] =
             json!({"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]});
+        // The page shows `pattern` from this revision on.
+        fields["nick"] = json!({"type": "string", "pattern": "^[A-Za-z]+$"});
         fields["days"] =
             json!({"type": "array", "items": {"type": "string", "enum": ["sat", "sun"]}, "default": ["sun"]});
     }

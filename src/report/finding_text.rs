@@ -107,7 +107,9 @@ pub(super) fn level_reason(finding: &Finding) -> Option<&'static str> {
         (Verdict::Warn, false, true) if finding.confirmation.is_some_and(Confirmation::is_flaky) => {
             Some("only warns, as no retry or not every retry failed again")
         }
-        (Verdict::Warn, false, true) => Some("only warns, as nothing that is seen from outside proves the violation"),
+        (Verdict::Warn, false, true) => {
+            Some("only warns, as the rule can be read in another way or the messages do not prove the violation")
+        }
         _ => None,
     }
 }

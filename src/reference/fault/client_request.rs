@@ -8,6 +8,7 @@ macro_rules! client_request_faults {
             // elicitation
             ElicitFormNested, "elicit-form-nested", FROM_2025_06_18, "requests a form with an object field";
             ElicitFormLink, "elicit-form-link", FROM_2025_11_25, "puts a link into the description of a form field";
+            ElicitFormPattern, "elicit-form-pattern", FROM_2025_11_25, "requests a form with a pattern in the dialect of Python";
             ElicitFormPassword, "elicit-form-password", FROM_2025_06_18, "requests a password in a form";
             ElicitFormUndeclared, "elicit-form-undeclared", FROM_2025_11_25, "requests a form from a client that declared URL mode only";
             ElicitMessageMissing, "elicit-message-missing", FROM_2025_11_25, "omits the message of a form request";

@@ -50,12 +50,13 @@ macro_rules! tool_faults {
             InputSchemaRequiredString, "input-schema-required-string", LEGACY, "lists a tool whose inputSchema has a string as required";
             InputSchemaInvalid, "input-schema-invalid", FROM_2025_11_25, "lists a tool whose inputSchema names the type \"strin\"";
             InputSchemaDraft4, "input-schema-draft4", FROM_2025_11_25, "lists a tool with draft 4 keywords and no $schema";
-            InputSchemaPatternInvalid, "input-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose inputSchema has an invalid pattern";
+            InputSchemaPatternInvalid, "input-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose inputSchema has a pattern in the dialect of Python";
             InputSchemaRefDangling, "input-schema-ref-dangling", FROM_2025_11_25, "lists a tool whose inputSchema refers to a missing definition";
             InputSchemaRemoteRef, "input-schema-remote-ref", MODERN, "lists a tool whose inputSchema refers to the network";
             OutputSchemaArrayRoot, "output-schema-array-root", STRUCTURED_OBJECTS, "lists a tool whose outputSchema has the type array";
+            OutputSchemaBooleanProperty, "output-schema-boolean-property", STRUCTURED_OBJECTS, "lists a tool with a boolean property in its outputSchema";
             OutputSchemaInvalid, "output-schema-invalid", FROM_2025_11_25, "lists a tool whose outputSchema is not a valid JSON Schema";
-            OutputSchemaPatternInvalid, "output-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose outputSchema has an invalid pattern";
+            OutputSchemaPatternInvalid, "output-schema-pattern-invalid", FROM_2025_11_25, "lists a tool whose outputSchema has a pattern in the dialect of Java";
             OutputSchemaRefDangling, "output-schema-ref-dangling", FROM_2025_11_25, "lists a tool whose outputSchema refers to a missing definition";
             OutputSchemaRemoteRef, "output-schema-remote-ref", MODERN, "lists a tool whose outputSchema refers to a network address";
             OutputSchemaTrue, "output-schema-true", MODERN, "lists a tool whose outputSchema is true";

@@ -6,9 +6,9 @@ use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::client_request::ClientRequest;
 use crate::reference::fault::Fault::{
-    self, ElicitFormLink, ElicitFormNested, ElicitFormPassword, ElicitMessageMissing, ElicitUrlEmail, ElicitUrlMissing,
-    ElicitUrlRelative, InterimWithNullContent, MrtrEmpty, MrtrInvalidMethod, MrtrStateNumber, SamplingContext,
-    SamplingRoleSystem, SamplingWithoutMaxTokens,
+    self, ElicitFormLink, ElicitFormNested, ElicitFormPassword, ElicitFormPattern, ElicitMessageMissing,
+    ElicitUrlEmail, ElicitUrlMissing, ElicitUrlRelative, InterimWithNullContent, MrtrEmpty, MrtrInvalidMethod,
+    MrtrStateNumber, SamplingContext, SamplingRoleSystem, SamplingWithoutMaxTokens,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -47,6 +47,11 @@ const PARAMS_FAULTS: &[Injection] = &[
         ElicitFormPassword,
         ClientRequest::ElicitationForm,
         Set("requestedSchema/properties/password", || json!({"type": "string"})),
+    ),
+    Injection(
+        ElicitFormPattern,
+        ClientRequest::ElicitationForm,
+        Set("requestedSchema/properties/nick/pattern", || json!("(?i)^[a-z]+$")),
     ),
     Injection(ElicitMessageMissing, ClientRequest::ElicitationForm, Remove("message")),
     Injection(ElicitUrlMissing, ClientRequest::ElicitationUrl, Remove("url")),

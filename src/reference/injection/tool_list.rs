@@ -11,9 +11,10 @@ use crate::reference::fault::Fault::{
     InputSchemaMissing, InputSchemaPatternInvalid, InputSchemaRefDangling, InputSchemaRemoteRef,
     InputSchemaRequiredString, InputSchemaTypeList, MarkupExample, MarkupInDescription, MetaArray, MetaKeyBad,
     MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked, OutputSchemaArrayRoot,
-    OutputSchemaInvalid, OutputSchemaPatternInvalid, OutputSchemaRefDangling, OutputSchemaRemoteRef, OutputSchemaTrue,
-    ResultTypeMissing, ResultTypeUnknown, TaskSupportUnknown, TerminalEscapeInDescription, TitleNumber, ToolMetaString,
-    ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject, TtlNegative,
+    OutputSchemaBooleanProperty, OutputSchemaInvalid, OutputSchemaPatternInvalid, OutputSchemaRefDangling,
+    OutputSchemaRemoteRef, OutputSchemaTrue, ResultTypeMissing, ResultTypeUnknown, TaskSupportUnknown,
+    TerminalEscapeInDescription, TitleNumber, ToolMetaString, ToolNameLong, ToolNameNumber, ToolNameSpace, ToolsObject,
+    TtlNegative,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
@@ -130,14 +131,18 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(InputSchemaRequiredString, Set("inputSchema/required", || json!("x"))),
     Injection(InputSchemaInvalid, Set(PROPERTIES, || json!({"x": {"type": "strin"}}))),
     Injection(InputSchemaDraft4, Set(PROPERTIES, draft4)),
-    Injection(InputSchemaPatternInvalid, Set(PROPERTIES, || json!({"x": {"type": "string", "pattern": "^(a"}}))),
+    Injection(
+        InputSchemaPatternInvalid,
+        Set(PROPERTIES, || json!({"x": {"type": "string", "pattern": PYTHON_PATTERN}})),
+    ),
     Injection(InputSchemaRefDangling, Set(PROPERTIES, || json!({"x": {"$ref": "#/$defs/missing"}}))),
     Injection(InputSchemaRemoteRef, Set(PROPERTIES, remote_ref)),
     Injection(OutputSchemaArrayRoot, Set("outputSchema", || json!({"type": "array"}))),
+    Injection(OutputSchemaBooleanProperty, Set("outputSchema", || output_with(&json!(true)))),
     Injection(OutputSchemaInvalid, Set("outputSchema", output_schema)),
     Injection(
         OutputSchemaPatternInvalid,
-        Set("outputSchema", || output_with(&json!({"type": "string", "pattern": "^(a"}))),
+        Set("outputSchema", || output_with(&json!({"type": "string", "pattern": "^[0-9]++$"}))),
     ),
     Injection(OutputSchemaRefDangling, Set("outputSchema", || output_with(&json!({"$ref": "#/$defs/missing"})))),
     Injection(OutputSchemaRemoteRef, Set("outputSchema", || output_with(&remote_ref()["x"]))),
@@ -161,6 +166,7 @@ const DEFINITION_FAULTS: &[Injection] = &[
 ];
 
 const PROPERTIES: &str = "inputSchema/properties";
+const PYTHON_PATTERN: &str = "^(?P<word>[a-z]{8})$";
 const PICTURE: &str = "https://icons.example.com/x.png";
 const ESCAPES: &str = "A \u{1b}[31mspecimen\u{1b}[0m of a definition.";
 const MARKUP: &str = "A specimen of a definition.<script>fetch('https://example.com')</script>";
