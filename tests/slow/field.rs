@@ -70,8 +70,11 @@ fn fields() -> Result<Vec<Field>, String> {
 fn every_server_has_a_report() -> Result<(), String> {
     let listed: BTreeSet<String> = fields()?.into_iter().map(|field| format!("{}.py", field.name)).collect();
     let files = std::fs::read_dir(folder()).map_err(|error| error.to_string())?;
-    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
-    let servers: BTreeSet<String> = names.filter(|name| name.ends_with(".py") && name != "common.py").collect();
+    let paths = files.filter_map(|file| Some(file.ok()?.path()));
+    let servers: BTreeSet<String> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "py") && !path.ends_with("common.py"))
+        .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+        .collect();
     let differ: Vec<&String> = listed.symmetric_difference(&servers).collect();
     if listed.len() > 20 && differ.is_empty() { Ok(()) } else { Err(format!("{} reports; {differ:?}", listed.len())) }
 }
