@@ -57,6 +57,7 @@ impl PrimitiveRequest<'_, '_> {
                 }
                 self.page("resources", "resources", &items)
             }
+            "resources/templates/list" if self.is_active(Fault::TemplatesNotFound) => return None,
             "resources/templates/list" => self.page("templates", "resourceTemplates", &resource::templates(revision)),
             "resources/read" => self.read(),
             "resources/subscribe" if subscribes => self.subscribe(),

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 22] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 23] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -32,6 +32,7 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 22] = [
     (Fault::PromptsUnanswered, &["prompts/get/answered"]),
     (Fault::ResourcesListUnanswered, &["resources/list/answered"]),
     (Fault::TemplatesUnanswered, &["resources/templates/answered"]),
+    (Fault::TemplatesNotFound, &["resources/templates/served"]),
     (Fault::ReadsUnanswered, &["resources/read/answered"]),
     (Fault::SubscribeUnanswered, &["resources/subscribe/answered"]),
     (Fault::CompletionUnanswered, &["completion/answered"]),

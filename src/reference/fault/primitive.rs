@@ -9,6 +9,7 @@ macro_rules! primitive_faults {
             ResourcesUndeclared, "resources-undeclared", FROM_2024_11_05, "serves resources without declaring the capability";
             ResourcesListRejected, "resources-list-rejected", FROM_2024_11_05, "declares resources but answers resources/list with -32603";
             ResourcesListUnanswered, "resources-list-unanswered", FROM_2024_11_05, "never answers resources/list";
+            TemplatesNotFound, "templates-not-found", FROM_2024_11_05, "declares resources but does not know resources/templates/list";
             TemplatesUnanswered, "templates-unanswered", FROM_2024_11_05, "never answers resources/templates/list";
             ReadIncompleteExits, "read-incomplete-exits", FROM_2024_11_05, "exits on resources/read without a URI";
             ReadsUnanswered, "reads-unanswered", FROM_2024_11_05, "never answers resources/read";
