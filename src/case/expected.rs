@@ -143,6 +143,11 @@ pub struct Otherwise {
     #[serde(default)]
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub message: Option<String>,
+    /// What the step is about. Findings of steps with the same message are one finding, which names what each of
+    /// these steps is about.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(length(min = 1)))]
+    pub subject: Option<String>,
 }
 
 /// What may come of something that was sent.

@@ -192,7 +192,7 @@ fn judge_step(
         judged.withdraw_pass(Verdict::Skip, answers_no(method));
         return;
     }
-    let (requirement, verdict, message) = match row {
+    let (requirement, verdict, message, subject) = match row {
         Some(row) => {
             let verdict = row.verdict.unwrap_or(Verdict::Pass);
             match verdict {
@@ -205,26 +205,19 @@ fn judge_step(
             if matches!(verdict, Verdict::Pass | Verdict::Skip | Verdict::Error) {
                 return;
             }
-            (row.requirement.as_deref(), Some(verdict), row.message.clone())
+            (row.requirement.as_deref(), Some(verdict), row.message.clone(), None)
         }
         None if rows.is_empty() && expected.otherwise().is_none() => {
-            if expected.is_control()
-                && !matches!(
-                    step_exchange.outcome,
-                    Outcome::Result | Outcome::Success | Outcome::ToolError | Outcome::InputRequired
-                )
-            {
-                let reason = format!(
-                    "the server did not answer the control request with a result ({}), so nothing is proved",
-                    describe(step_exchange)
-                );
-                judged.withdraw_pass(Verdict::Error, reason);
+            if expected.is_control() {
+                judge_control(step_exchange, judged);
             }
             return;
         }
         None => {
             let o = expected.otherwise();
-            (o.and_then(|o| o.requirement.as_deref()), o.and_then(|o| o.verdict), o.and_then(|o| o.message.clone()))
+            let subject = o.and_then(|o| o.subject.clone());
+            let requirement = o.and_then(|o| o.requirement.as_deref());
+            (requirement, o.and_then(|o| o.verdict), o.and_then(|o| o.message.clone()), subject)
         }
     };
     let Some((requirement, verdict)) = requirement_and_verdict(case, revision, requirement, verdict) else { return };
@@ -246,12 +239,24 @@ fn judge_step(
             expected,
             actual: describe(step_exchange),
             value: step_exchange.response.cloned(),
-            subjects: execution.subjects(),
+            subjects: execution.subjects().into_iter().chain(subject).collect(),
             evidence: evidence_of(&execution.transcript.entries, &positions_near(&positions, step_exchange)),
             fix: case.fix.clone(),
             ..Finding::new(requirement, revision, verdict)
         },
     );
+}
+
+/// Withdraws a pass if the control request has no result.
+fn judge_control(step_exchange: &StepExchange<'_>, judged: &mut Judgement) {
+    let served = [Outcome::Result, Outcome::Success, Outcome::ToolError, Outcome::InputRequired];
+    if !served.contains(&step_exchange.outcome) {
+        let reason = format!(
+            "the server did not answer the control request with a result ({}), so nothing is proved",
+            describe(step_exchange)
+        );
+        judged.withdraw_pass(Verdict::Error, reason);
+    }
 }
 
 /// The reason not to judge what the server does with a request whose method it never answers.

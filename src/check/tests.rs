@@ -125,6 +125,29 @@ fn a_response_that_no_row_describes_is_judged_by_otherwise() {
 }
 
 #[test]
+fn steps_with_the_same_message_are_one_finding_that_names_what_each_is_about() {
+    let step = |name: &str| {
+        format!(
+            r#"{{ "send": {{ "method": "tools/call", "params": {{ "name": "{name}" }} }}, "expect": [{{ "outcome": ["error"] }}],
+                "otherwise": {{ "message": "The server serves it.", "subject": "name {name}" }} }}"#
+        )
+    };
+    let case = case(&format!(
+        r#"{{ "title": "The server rejects an unknown tool", "requirements": ["tools-call-unknown-tool-error"],
+            "fix": "Reject it.", "steps": [{}, {}, {}] }}"#,
+        step("a"),
+        step("b"),
+        step("c")
+    ));
+    let rejected = (None, json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no" } }));
+    let messages = [call(0, 1, "a"), served(1), call(1, 2, "b"), rejected, call(2, 3, "c"), served(3)];
+    let judged = judge(&case, &messages);
+    assert_eq!(judged.findings.len(), 1);
+    assert_eq!(judged.findings[0].subjects, ["name a", "name c"]);
+    assert_eq!(judged.findings[0].count, 2);
+}
+
+#[test]
 fn a_case_without_any_response_never_passes() {
     let silent = case(
         r#"{

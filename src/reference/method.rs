@@ -161,7 +161,9 @@ impl Methods {
             "ping" if !revision.is_modern() || state.is_active_for(request, Fault::PingStillServed) => {
                 ping(state, request)
             }
-            "logging/setLevel" if !revision.is_modern() => set_level(state, request, params),
+            "logging/setLevel" if !revision.is_modern() && !state.is_active_for(request, Fault::SetLevelNotFound) => {
+                set_level(state, request, params)
+            }
             "tools/list" => self.tool_request(state, request).list(params),
             "tools/call" => self.tool_request(state, request).call(params, context),
             _ => {

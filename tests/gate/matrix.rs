@@ -51,6 +51,8 @@ const FAULTS_WITHOUT_CASE: [&str; 43] = [
     // Which case has the finding depends on what it sends: `hostile/http/a-case-that-ends-its-session-has-a-warning`.
     "http-cancellation-ends-session",
     "calls-unanswered",
+    // Another violation of the case of `set-level-not-empty`: `case/single-cause/set-level-not-found`.
+    "set-level-not-found",
     // Another form of `error-id-null`: `case/single-cause/error-id-empty`.
     "error-id-empty",
     // Further forms of a stream that is not well-formed: `case/http/stream-well-formed/` shows that the case finds them.

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 23] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 24] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -37,4 +37,5 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 23] = [
     (Fault::SubscribeUnanswered, &["resources/subscribe/answered"]),
     (Fault::CompletionUnanswered, &["completion/answered"]),
     (Fault::SetLevelUnanswered, &["logging/answered"]),
+    (Fault::SetLevelNotFound, &["logging/set-level"]),
 ];

@@ -55,6 +55,7 @@ macro_rules! content_faults {
             ProgressMessageEmpty, "progress-message-empty", FROM_2025_03_26, "reports progress with an empty message";
             TraceparentShort, "traceparent-short", MODERN, "writes a traceparent without a trace id";
             SetLevelUnanswered, "set-level-unanswered", HANDSHAKE, "never answers logging/setLevel";
+            SetLevelNotFound, "set-level-not-found", HANDSHAKE, "declares logging but does not know logging/setLevel";
             SetLevelNotEmpty, "set-level-not-empty", HANDSHAKE, "adds a member to the empty result of logging/setLevel";
             SetLevelUnchecked, "set-level-unchecked", HANDSHAKE, "accepts any log level in logging/setLevel";
             LogLevelUnchecked, "log-level-unchecked", MODERN, "accepts requests with an unknown log level";
