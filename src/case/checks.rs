@@ -420,6 +420,7 @@ names! {
         NoServerRequests = "no-server-requests": "From the first step to the last response the server sends no request but ping.",
         ClientRequestsDeclared = "client-requests-declared": "Meanwhile the server requests from the client only what the client declared.",
         LogLevelRespected = "log-level-respected": "What the server logs at the first step it does not log at the second, which asks for emergencies only.",
+        QuietBetween = "quiet-between": "Between two steps, while the client waits, no kind of notification comes more often than once a second.",
         FewServerRequests = "few-server-requests": "The server sends the client at most twenty requests.",
     }
 }

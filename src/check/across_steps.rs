@@ -6,6 +6,7 @@ use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Execution;
 use super::judgement::{Judgement, add_finding, requirement_and_verdict};
+use super::rate;
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::line_diff::unified;
 use crate::spec::Revision;
@@ -53,6 +54,7 @@ fn judge_comparison(
         }
         Comparison::LogLevelRespected => log_below_level(body, together, revision, execution, judged),
         Comparison::FewServerRequests => many_server_requests(execution),
+        Comparison::QuietBetween => frequent_notification(body, together, revision, execution),
         _ => match values_to_compare(body, together, revision, execution, judged) {
             Some(Compared { values, .. }) if values.iter().all(Vec::is_empty) => return false,
             Some(compared) => difference_of(together, compared),
@@ -186,6 +188,7 @@ fn violating_pair(comparison: Comparison, values: &[Vec<Value>]) -> Option<(&Vec
         Comparison::NoServerRequests
         | Comparison::ClientRequestsDeclared
         | Comparison::LogLevelRespected
+        | Comparison::QuietBetween
         | Comparison::FewServerRequests => None,
     }
 }
@@ -201,6 +204,34 @@ fn many_server_requests(execution: &Execution) -> Option<Difference> {
         diff: None,
         positions: received.take(4).collect(),
     })
+}
+
+/// Finds a kind of notification that comes more often than once a second after the response to the first of two steps
+/// and before the request of the second.
+fn frequent_notification(
+    body: &Active,
+    together: &AcrossSteps,
+    revision: Revision,
+    execution: &Execution,
+) -> Option<Difference> {
+    let record = &execution.transcript;
+    let mut spans = together.steps.iter().filter_map(|name| span_of_step(body, name, revision, execution));
+    let ((_, from), (to, _)) = (spans.next()?, spans.next()?);
+    let found = rate::frequent_notification(record, from, to)?;
+    Some(Difference { actual: found.actual, diff: None, positions: found.positions })
+}
+
+/// The positions of the request and of the response of a step, if it has a response.
+fn span_of_step(body: &Active, name: &str, revision: Revision, execution: &Execution) -> Option<(usize, usize)> {
+    let record = &execution.transcript;
+    let step = body.steps.iter().position(|step| {
+        step.name.as_deref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
+    })?;
+    let step_id = StepId { execution: execution.number, step };
+    let exchange = record.exchanges().into_iter().find(|exchange| {
+        matches!(&record.entries[exchange.sent].event, Event::Sent { step_id: Some(own), .. } if *own == step_id)
+    })?;
+    Some((exchange.sent, exchange.responses.first()?.0))
 }
 
 /// Finds a request of the server that is not allowed, from the first of several steps to the last response.
@@ -262,16 +293,7 @@ fn log_below_level(
     judged: &mut Judgement,
 ) -> Option<Difference> {
     let record = &execution.transcript;
-    let mut spans = together.steps.iter().filter_map(|name| {
-        let step = body.steps.iter().position(|step| {
-            step.name.as_ref() == Some(name) && step.revisions.is_none_or(|revisions| revisions.contains(revision))
-        })?;
-        let step_id = StepId { execution: execution.number, step };
-        let exchange = record.exchanges().into_iter().find(|exchange| {
-            matches!(&record.entries[exchange.sent].event, Event::Sent { step_id: Some(own), .. } if *own == step_id)
-        })?;
-        Some((exchange.sent, exchange.responses.first()?.0))
-    });
+    let mut spans = together.steps.iter().filter_map(|name| span_of_step(body, name, revision, execution));
     let (loud, quiet) = (spans.next()?, spans.next()?);
     let messages = |(from, to): (usize, usize)| {
         (from..to).filter_map(|at| Some((at, record.entries[at].received()?))).filter(|(_, message)| {

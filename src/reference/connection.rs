@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::connection_state::{ConnectionState, Output};
 use super::fault::{Fault, FaultSet};
@@ -97,6 +97,15 @@ impl<'a> Connection<'a> {
     /// Whether a response is delayed, for a concurrent request or for the end of a task.
     pub(super) fn has_delayed_responses(&self) -> bool {
         self.state.delayed_response.is_some() || self.methods.tasks.is_awaited()
+    }
+
+    /// What a fault sends while nothing is asked.
+    pub(super) fn idle_output(&self) -> Option<Vec<Output>> {
+        let is_open = self.state.session.as_ref().is_some_and(|session| session.initialized);
+        (is_open && self.state.is_enabled(Fault::IdleNotifications)).then(|| {
+            let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            vec![Output::Bytes(format!("{change}\n").into_bytes())]
+        })
     }
 
     /// Sends the delayed responses.

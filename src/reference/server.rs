@@ -13,6 +13,8 @@ use super::latency::LateOutputs;
 
 /// The delay before the first byte of a slow server.
 const SLOW_START_DELAY: Duration = Duration::from_millis(500);
+/// How often [`Fault::IdleNotifications`] sends a notification.
+const IDLE_NOTIFICATION_INTERVAL: Duration = Duration::from_millis(330);
 /// The number of bytes that [`Fault::NoNewline`] writes without a newline.
 const BYTES_WITHOUT_NEWLINE: usize = 8 << 20;
 /// The size of the message of [`Fault::HugeLine`].
@@ -151,6 +153,13 @@ async fn read_more<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     if connection.has_delayed_responses() {
         let Ok(read) = tokio::time::timeout(connection.hold_timeout(), lines.fill(reader)).await else {
             write_all(writer, connection.flush_delayed()).await?;
+            return Ok(None);
+        };
+        return read.map(Some);
+    }
+    if let Some(outputs) = connection.idle_output() {
+        let Ok(read) = tokio::time::timeout(IDLE_NOTIFICATION_INTERVAL, lines.fill(reader)).await else {
+            write_all(writer, outputs).await?;
             return Ok(None);
         };
         return read.map(Some);

@@ -327,6 +327,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
     Fault::InputBeforeValidation,
+    Fault::IdleNotifications,
     Fault::IgnoresEof,
     Fault::IgnoresSigterm,
     Fault::NoNewline,

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 24] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 25] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -38,4 +38,5 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 24] = [
     (Fault::CompletionUnanswered, &["completion/answered"]),
     (Fault::SetLevelUnanswered, &["logging/answered"]),
     (Fault::SetLevelNotFound, &["logging/set-level"]),
+    (Fault::IdleNotifications, &["lifecycle/quiet-while-idle"]),
 ];

@@ -30,6 +30,7 @@ macro_rules! lifecycle_faults {
             PingNotEmpty, "ping-not-empty", HANDSHAKE, "adds a member to the empty result of ping";
             VersionDependsOnCapabilities, "version-depends-on-capabilities", HANDSHAKE, "offers another version to clients without capabilities";
             NotificationOfNewerRevision, "notification-of-newer-revision", HANDSHAKE, "sends a notification of 2026-07-28 in an older revision";
+            IdleNotifications, "idle-notifications", HANDSHAKE, "reports a changed list of tools three times a second";
             PingBurst, "ping-burst", HANDSHAKE, "pings the client 60 times in a row";
             CapabilityCompletionsTrue, "capability-completions-true", FROM_2025_03_26, "declares the capability completions as true";
             CapabilityTasksTrue, "capability-tasks-true", ONLY_2025_11_25, "declares the capability tasks as true";
