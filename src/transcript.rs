@@ -417,6 +417,24 @@ mod tests {
     }
 
     #[test]
+    fn an_http_request_that_the_client_cancels_is_marked() {
+        let mut record = transcript(&[
+            (true, json!({"id": "a", "method": "tools/call"})),
+            (true, json!({"id": "b", "method": "tools/call"})),
+            (true, json!({"method": "notifications/cancelled", "params": {"requestId": "a"}})),
+        ]);
+        for (number, at) in [(1, 1), (0, 0)] {
+            let carries = Some(Arc::clone(&record.entries[at]));
+            let event = Event::HttpRequest(HttpRequest { number, carries, ..HttpRequest::default() });
+            record.entries.insert(at + 1, Arc::new(Entry { at: Duration::ZERO, event }));
+        }
+        let exchanges = record.http_exchanges();
+        let cancelled: Vec<bool> =
+            exchanges.iter().map(|exchange| exchange.value["request"]["cancelled"] == json!(true)).collect();
+        assert_eq!(cancelled, [true, false]);
+    }
+
+    #[test]
     fn an_altered_id_is_paired_and_marked() {
         let record = transcript(&[(true, json!({"id": 1, "method": "a"})), (false, json!({"id": "1", "result": {}}))]);
         let exchanges = record.exchanges();

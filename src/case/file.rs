@@ -150,8 +150,9 @@ pub(super) enum WatchKindName {
     /// each notification of the server
     Notification,
     /// each HTTP request of the client with its response, except those that cases make by `http`: an object of
-    /// `request` (`method`, `target`, `headers`, `message`), `status`, `headers` and `body` (`bytes`, `complete`,
-    /// `comments`, `events`, `message`, `text`, `failure`, `unanswered-id`), and, where `WWW-Authenticate` was sent,
+    /// `request` (`method`, `target`, `headers`, `message`, and `cancelled` where the client cancelled it), `status`,
+    /// `headers` and `body` (`bytes`, `complete`, `comments`, `events`, `message`, `text`, `failure`,
+    /// `unanswered-id`), and, where `WWW-Authenticate` was sent,
     /// `challenges` (the parameters by scheme). In a step's `exchange` it also has `url-relation`, which classifies the
     /// addresses that the response names (`metadata`: `here`, `elsewhere` or `unreadable`, with the path;
     /// `resource`: `same`, `within`, `other`, `elsewhere` or `unreadable`), and, where the system shows it, `listens-at`:

@@ -44,6 +44,10 @@ impl Transcript {
                 }
                 Event::HttpHead(head) => (head.number, head_value(head)),
                 Event::HttpEnd(end) => (end.number, end_value(end)),
+                Event::Sent { frame, .. } => {
+                    frame.json().into_iter().for_each(|message| mark_cancelled(&mut exchanges, message));
+                    continue;
+                }
                 _ => continue,
             };
             // Responses end soon after their requests, so searching from the end is fast.
@@ -54,6 +58,21 @@ impl Transcript {
             }
         }
         exchanges.into_iter().map(|(_, exchange)| exchange).collect()
+    }
+}
+
+/// Marks the request that a message cancels.
+fn mark_cancelled(exchanges: &mut [(usize, HttpExchange)], message: &Value) {
+    if method_of(message) != Some("notifications/cancelled") {
+        return;
+    }
+    let Some(id) = message.pointer("/params/requestId") else { return };
+    let is_it = |exchange: &HttpExchange| {
+        let own = exchange.value.pointer("/request/message").and_then(id_of);
+        own.is_some_and(|own| same_id(own, id))
+    };
+    if let Some((_, exchange)) = exchanges.iter_mut().rev().find(|(_, exchange)| is_it(exchange)) {
+        exchange.value["request"]["cancelled"] = json!(true);
     }
 }
 

@@ -99,7 +99,9 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 continue;
             }
             self.carry_out_step(step, StepId { execution, step: index }).await?;
-            if self.session.connection.is_closed() || self.session.is_unresponsive() {
+            // The step after a wait shows whether the server is still there, so it is carried out if it is not.
+            let is_wait = matches!(step.action, Action::Wait(_));
+            if self.session.connection.is_closed() && !is_wait || self.session.is_unresponsive() {
                 return Ok(());
             }
         }
