@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::index::{ConnectionIndex, id_of, method_of, name_of};
+use super::index::{ConnectionIndex, id_of, name_of};
 use super::violation::{CheckResult, Violation};
-use crate::transcript::{HttpExchange, messages};
-use crate::wire::same_id;
+use crate::transcript::HttpExchange;
 
 /// The streams that do not resume another one, each with its events.
 pub(super) fn streams<'i>(index: &'i ConnectionIndex<'_>) -> impl Iterator<Item = (&'i HttpExchange, &'i Vec<Value>)> {
@@ -57,7 +56,7 @@ pub(super) fn streams_carry_responses(index: &ConnectionIndex<'_>) -> CheckResul
         let body = &exchange.value["body"];
         let can_be_resumed =
             body["events"].as_array().is_some_and(|events| events.iter().any(|event| event.get("id").is_some()));
-        if can_be_resumed || is_cancelled(request, index) {
+        if can_be_resumed || exchange.value.pointer("/request/cancelled").is_some() {
             continue;
         }
         let is_unanswered = body.get("unanswered-id").is_some();
@@ -79,13 +78,4 @@ fn streamed_request(exchange: &HttpExchange) -> Option<&Value> {
     let request = exchange.value.pointer("/request/message")?;
     (kind.starts_with("text/event-stream") && is_ended && request.get("method").is_some() && id_of(request).is_some())
         .then_some(request)
-}
-
-/// Whether the client cancelled a request on the connection.
-fn is_cancelled(request: &Value, index: &ConnectionIndex<'_>) -> bool {
-    let sent = index.record.entries.iter().filter_map(|entry| entry.sent()).flat_map(messages);
-    let mut cancelled = sent
-        .filter(|message| method_of(message) == "notifications/cancelled")
-        .filter_map(|message| message.pointer("/params/requestId"));
-    id_of(request).is_some_and(|own| cancelled.any(|id| same_id(own, id)))
 }

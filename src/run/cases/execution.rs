@@ -20,7 +20,7 @@ pub(super) use self::execution_share::ExecutionShare;
 use self::step_runner::StepRunner;
 pub(super) use self::tool_arguments::MissingValue;
 use super::client_replies::CaseReplies;
-use crate::case::{Action, Active, Case, ClientResponse, ForEach, SavedPointers, Step};
+use crate::case::{Action, Active, Case, ClientResponse, Comparison, ForEach, SavedPointers, Step};
 use crate::check::Execution;
 use crate::inventory::Inventory;
 use crate::limits::TIMEOUTS_OF_UNANSWERED_TOOL;
@@ -83,7 +83,8 @@ pub(super) async fn carry_out(
         session.answer_times().record_exchanges(&execution.transcript, is_valid);
         execution.silent_methods = session.answer_times().silent_methods();
         execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, replies.are_filled())
-            .or_else(|| reason_not_cancelled(body, &execution, session.connection.is_closed()));
+            .or_else(|| reason_not_cancelled(body, &execution, session.connection.is_closed()))
+            .or_else(|| reason_not_heard(body, session));
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
         session.fruitless_requests.extend(attempt.filter(|_| !saved));
@@ -161,6 +162,24 @@ fn reason_not_cancelled(body: &Active, execution: &Execution, is_closed: bool) -
         own.execution == execution.number && own.step >= step
     });
     (is_closed && !is_sent).then(|| "the connection was closed before the call could be cancelled".to_owned())
+}
+
+/// Why it proves nothing that no notification comes while nothing is asked: over HTTP, a stream is needed for it.
+fn reason_not_heard(body: &Active, session: &Session) -> Option<String> {
+    let listens = body.across_steps.iter().any(|together| together.check == Comparison::QuietBetween);
+    if !listens || !session.connection.is_http() {
+        return None;
+    }
+    let entries = session.transcript_from(0).entries;
+    let is_stream = |wanted: usize| {
+        entries
+            .iter()
+            .any(|entry| matches!(&entry.event, Event::HttpHead(head) if head.number == wanted && head.status == 200))
+    };
+    let has_stream = entries.iter().any(
+        |entry| matches!(&entry.event, Event::HttpRequest(request) if request.method == "GET" && is_stream(request.number)),
+    );
+    (!has_stream).then(|| "the server opens no stream for GET, on which it could send notifications".to_owned())
 }
 
 /// The first request of a case that has to obtain a value from each tool: a tool that did not yield it to one case is not
