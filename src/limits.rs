@@ -98,6 +98,9 @@ pub(crate) mod http {
     /// How long to wait for the first event of a subscription before it is cancelled.
     pub(crate) const FIRST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
+    /// How long the client pauses between the parts of a body.
+    pub(crate) const BODY_PAUSE: Duration = Duration::from_millis(300);
+
     /// How long a request may take to reach the server before it is cancelled.
     pub(crate) const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 

@@ -36,6 +36,10 @@ pub struct HttpCall {
     /// Whether Mcp-Name and Mcp-Param-* are encoded in Base64 also where that is not necessary.
     #[serde(default)]
     pub base64: bool,
+    /// How the body is sent.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "whole")))]
+    pub transfer: Transfer,
     /// How far the response is read before it is closed.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = "response")))]
@@ -63,6 +67,16 @@ impl HttpCall {
         })
     }
 
+    /// How its body is sent, as an addition to a description; empty for the usual way.
+    #[must_use]
+    pub fn transfer_text(&self) -> &'static str {
+        match self.transfer {
+            Transfer::Whole => "",
+            Transfer::Chunked => ", in chunks",
+            Transfer::Paused => ", with a pause in the body",
+        }
+    }
+
     /// The strings in its path and headers.
     pub(super) fn strings(&self) -> impl Iterator<Item = &str> {
         let values = self.headers.values().flat_map(|values| match values {
@@ -84,6 +98,20 @@ pub enum HeaderValues {
     One(String),
     /// It is repeated, once for each value.
     Several(Vec<String>),
+}
+
+/// How the body of an HTTP request of a step is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum Transfer {
+    /// at once, with Content-Length
+    #[default]
+    Whole,
+    /// in chunks, with Transfer-Encoding: chunked instead of Content-Length
+    Chunked,
+    /// in two parts with a pause of 300 ms between them, with Content-Length
+    Paused,
 }
 
 /// How far the response to an HTTP request of a step is read.

@@ -14,6 +14,9 @@ pub(crate) const MAX_TEXT: usize = 1_000_000;
 /// The greatest number of arrays that `${nested.N}` inserts.
 pub(crate) const MAX_NESTED: usize = 100_000;
 
+/// The greatest number of digits that `${digits.N}` inserts.
+pub(crate) const MAX_DIGITS: usize = 100_000;
+
 /// A value that is inserted when a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placeholder {
@@ -61,6 +64,8 @@ pub enum Placeholder {
     Text(usize),
     /// `${nested.N}`: the JSON text of `N` arrays, each inside the one before, for `raw`.
     Nested(usize),
+    /// `${digits.N}`: the JSON text of an integer of `N` digits, for `raw`.
+    Digits(usize),
     /// `${served-method}`: a method whose requests need no parameters and that the server serves: `tools/list` if it has
     /// tools, else another list, and without any `ping` or, in the stateless era, `server/discover`.
     ServedMethod,
@@ -163,6 +168,7 @@ impl Placeholder {
             | Self::PageCursor
             | Self::Text(_)
             | Self::Nested(_)
+            | Self::Digits(_)
             | Self::ServedMethod
             | Self::ServedMethodSwappedCase
             | Self::ListedVersion
@@ -224,6 +230,7 @@ impl fmt::Display for Placeholder {
         match self {
             Self::Text(length) => write!(f, "${{text.{length}}}"),
             Self::Nested(depth) => write!(f, "${{nested.{depth}}}"),
+            Self::Digits(number) => write!(f, "${{digits.{number}}}"),
             Self::Saved(name) => write!(f, "${{saved.{name}}}"),
             Self::Declined(name) => write!(f, "${{declined.{name}}}"),
             plain => {
@@ -249,6 +256,9 @@ pub enum UnknownPlaceholder {
     /// The depth in `${nested.N}` is not a number, or too great.
     #[error("the depth in `${{nested.{0}}}` is not a number up to {MAX_NESTED}")]
     Depth(String),
+    /// The number in `${digits.N}` is not a number, or too great.
+    #[error("the number in `${{digits.{0}}}` is not a number up to {MAX_DIGITS}")]
+    Digits(String),
     /// The name in `${saved.NAME}` has other characters than letters, digits, `-` and `_`.
     #[error("the name in `${{saved.{0}}}` has other characters than letters, digits, `-` and `_`, or none")]
     Saved(String),
@@ -274,6 +284,13 @@ impl FromStr for Placeholder {
             return match depth.parse() {
                 Ok(depth) if digits && depth <= MAX_NESTED => Ok(Self::Nested(depth)),
                 _ => Err(UnknownPlaceholder::Depth(depth.to_owned())),
+            };
+        }
+        if let Some(number) = name.strip_prefix("digits.") {
+            let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            return match number.parse() {
+                Ok(number) if digits && number <= MAX_DIGITS => Ok(Self::Digits(number)),
+                _ => Err(UnknownPlaceholder::Digits(number.to_owned())),
             };
         }
         if let Some(saved) = name.strip_prefix("saved.") {
@@ -405,6 +422,8 @@ mod tests {
         }
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
         assert_eq!("nested.7".parse(), Ok(Placeholder::Nested(7)));
+        assert_eq!("digits.12".parse(), Ok(Placeholder::Digits(12)));
+        assert_eq!(Placeholder::Digits(3).to_string(), "${digits.3}");
         assert_eq!("saved.first-page".parse(), Ok(Placeholder::Saved("first-page".to_owned())));
         assert_eq!(Placeholder::Saved("a".to_owned()).to_string(), "${saved.a}");
         assert_eq!("declined.requests".parse(), Ok(Placeholder::Declined("requests".to_owned())));
@@ -417,6 +436,7 @@ mod tests {
         assert_eq!(message("tol"), "unknown placeholder `${tol}`");
         assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is not a number up to 1000000");
         assert_eq!(message("nested.x"), "the depth in `${nested.x}` is not a number up to 100000");
+        assert_eq!(message("digits.x"), "the number in `${digits.x}` is not a number up to 100000");
         assert_eq!(message("text.+5"), "the length in `${text.+5}` is not a number up to 1000000");
         assert_eq!(
             message("saved."),

@@ -342,7 +342,7 @@ fn http_description(http: &HttpCall) -> String {
         [] => format!(", without {name}"),
         values => format!(", {name}: {}", values.join(" and ")),
     });
-    format!("{}{path}{body}{}", http.method, headers.collect::<String>())
+    format!("{}{path}{body}{}{}", http.method, headers.collect::<String>(), http.transfer_text())
 }
 
 /// The known names that are most similar to an unknown one.

@@ -19,8 +19,8 @@ mod unrecorded;
 mod wait_budget;
 
 pub(crate) use self::http::{
-    CLIENT_HEADER_VALUE, DirectRequest, DirectResponse, EndReason, FOREIGN_AUTHORIZATION, HostState, ReadUntil,
-    SECOND_AUTHORIZATION, UnrecordedHttpOptions, error_text,
+    BodyTransfer, CLIENT_HEADER_VALUE, DirectRequest, DirectResponse, EndReason, FOREIGN_AUTHORIZATION, HostState,
+    ReadUntil, SECOND_AUTHORIZATION, UnrecordedHttpOptions, error_text,
 };
 pub use self::http::{FurtherTokens, HttpEndpoint, HttpEndpointError, header as headers};
 pub(crate) use background_process::BackgroundProcess;

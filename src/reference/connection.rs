@@ -60,6 +60,9 @@ impl<'a> Connection<'a> {
                 _ if crash::exits(line, self.state.session.is_some(), |fault| self.state.is_enabled(fault)) => {
                     self.closed = true;
                 }
+                Ok(value) if self.state.is_enabled(Fault::IdLastRejected) && has_id_last(&value) => {
+                    self.receive_invalid_json();
+                }
                 Ok(value) => self.receive_value(value),
                 Err(_) => match surrogate::served(line, |fault| self.state.is_enabled(fault)) {
                     Some(value) => self.receive_value(value),
@@ -120,4 +123,10 @@ impl<'a> Connection<'a> {
     pub(super) fn revision(&self) -> super::revision::Revision {
         self.state.revision()
     }
+}
+
+/// Whether the id of a request comes after its method.
+fn has_id_last(message: &Value) -> bool {
+    let position = |name: &str| message.as_object().and_then(|members| members.keys().position(|own| own == name));
+    position("id").zip(position("method")).is_some_and(|(id, method)| id > method)
 }

@@ -280,6 +280,8 @@ impl Script {
         self.raw(br#"{"jsonrpc":"2.0","method":"notifications/x","params":{"text":"\ud800"}}"#.to_vec());
         self.raw(br#"{"jsonrpc":"2.0","id":"x-\ud800","method":"ping"}"#.to_vec());
         self.raw([vec![b'['; 2_000], vec![b']'; 2_000]].concat());
+        self.raw(vec![b'7'; 5_000]);
+        self.raw(br#"{"jsonrpc":"2.0","method":"tools/list","params":{},"id":1}"#.to_vec());
         self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ".to_vec());
         self.raw(b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"\xff\"}".to_vec());
         self.ask("tools/list", json!({}));

@@ -19,6 +19,7 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 25] = [
             "jsonrpc/parse-error-code",
             "jsonrpc/invalid-utf8-survived",
             "jsonrpc/deep-nesting",
+            "jsonrpc/long-number",
             "jsonrpc/lone-surrogate",
             "jsonrpc/lone-surrogate-id",
         ],

@@ -37,6 +37,17 @@ pub(crate) enum ReadUntil {
     End,
 }
 
+/// How the body of a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyTransfer {
+    /// At once, with its length.
+    Whole,
+    /// In chunks, without its length.
+    Chunked,
+    /// In two parts with a pause between them, with its length.
+    Paused,
+}
+
 /// A request that a case makes directly.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectRequest {
@@ -52,6 +63,8 @@ pub(crate) struct DirectRequest {
     pub title_case_headers: bool,
     /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
     pub base64_headers: bool,
+    /// How the body is sent.
+    pub transfer: BodyTransfer,
     /// How far the response is read.
     pub until: ReadUntil,
     /// How long the response is read.

@@ -15,13 +15,14 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::background_tasks::BackgroundTasks;
-use super::direct_request::{CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, ReadUntil};
+use super::direct_request::{BodyTransfer, CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, ReadUntil};
 use super::endpoint::HttpEndpoint;
 use super::error_description::describe_error;
 use super::event_summary;
 use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_for_server, wait_for_slot};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient};
+use super::request_body::body_of;
 use super::response::media_type;
 use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
@@ -94,13 +95,11 @@ impl DirectResponse {
         let http = if request.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
         let mut prepared = Request::new(method, url);
         *prepared.headers_mut() = headers;
-        if let Some(body) = &request.body {
-            let bytes = match body {
-                Value::String(text) => text.clone().into_bytes(),
-                other => other.to_string().into_bytes(),
-            };
-            *prepared.body_mut() = Some(bytes.into());
-        }
+        let body = request.body.as_ref().map(|body| match body {
+            Value::String(text) => text.clone().into_bytes(),
+            other => other.to_string().into_bytes(),
+        });
+        let prepared = PreparedRequest { head: prepared, body, transfer: request.transfer };
         let http = http.clone();
         let first = Progress { end: HttpEnd { number: recorded.number, ..HttpEnd::default() }, ..Progress::default() };
         let (sender, progress) = watch::channel(first);
@@ -219,6 +218,21 @@ fn replace(
     Ok(())
 }
 
+/// A request with its body, which can be made several times.
+struct PreparedRequest {
+    head: Request,
+    body: Option<Vec<u8>>,
+    transfer: BodyTransfer,
+}
+
+impl PreparedRequest {
+    fn request(&self) -> Option<Request> {
+        let mut request = self.head.try_clone()?;
+        *request.body_mut() = self.body.as_ref().map(|body| body_of(body, self.transfer));
+        Some(request)
+    }
+}
+
 /// Whether a request is made again.
 enum Again {
     Never,
@@ -239,14 +253,14 @@ struct DirectResponseReader {
 
 impl DirectResponseReader {
     /// Makes the request, and repeats it while the server limits the request rate; records the end of the response.
-    async fn run(self, mut http: Client, prepared: Request, limit: Duration) {
+    async fn run(self, mut http: Client, prepared: PreparedRequest, limit: Duration) {
         self.client.endpoint.wait_for_stream_test().await;
         wait_for_slot(&self.client.endpoint, &self.client.record).await;
         let (mut attempt, mut may_break_off) = (0, true);
         let timed = loop {
             // The request is held in memory, so it can be sent again.
-            let Some(copy) = prepared.try_clone() else { break Ok(Again::Never) };
-            match tokio::time::timeout(limit, self.read(http.execute(copy), attempt, may_break_off)).await {
+            let Some(request) = prepared.request() else { break Ok(Again::Never) };
+            match tokio::time::timeout(limit, self.read(http.execute(request), attempt, may_break_off)).await {
                 Ok(Again::After(pause)) => {
                     wait_for_server(&self.client.record, pause).await;
                     attempt += 1;

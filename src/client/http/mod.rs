@@ -44,6 +44,8 @@ mod rate_limit;
 #[cfg(feature = "http")]
 mod request;
 #[cfg(feature = "http")]
+mod request_body;
+#[cfg(feature = "http")]
 mod response;
 #[cfg(feature = "http")]
 mod session_renewal;
@@ -66,7 +68,8 @@ pub(super) use absent::{HttpConnection, UnrecordedHttp};
 pub(super) use connection::HttpConnection;
 pub use direct_request::FurtherTokens;
 pub(crate) use direct_request::{
-    CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, FOREIGN_AUTHORIZATION, ReadUntil, SECOND_AUTHORIZATION,
+    BodyTransfer, CLIENT_HEADER_VALUE, DirectRequest, DirectRequestError, FOREIGN_AUTHORIZATION, ReadUntil,
+    SECOND_AUTHORIZATION,
 };
 #[cfg(feature = "http")]
 pub(crate) use direct_response::DirectResponse;

@@ -24,6 +24,8 @@ macro_rules! base_faults {
             SurrogateEscapeExits, "surrogate-escape-exits", EVERY, "exits on an escaped lone surrogate in a string";
             SurrogateIdReplaced, "surrogate-id-replaced", EVERY, "returns a fixed id in place of one with an escaped lone surrogate";
             DeepInputExits, "deep-input-exits", EVERY, "exits on a message with more than 1,000 nested arrays";
+            LongNumberExits, "long-number-exits", EVERY, "exits on a number of more than 4,300 digits";
+            IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";
             ResultAndError, "result-and-error", EVERY, "adds an empty result to its error responses";

@@ -76,6 +76,12 @@ faults! {
     CancellationEndsSession, "http-cancellation-ends-session", SESSIONS, "ends a session in which the client cancels a request";
     ClosesKeptAlive, "http-closes-kept-alive", STREAMABLE, "conforms, but closes a connection at its fourth request";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";
+    // the form of requests
+    ChunkedEmpty, "http-chunked-empty", STREAMABLE, "takes a body that comes in chunks to be empty";
+    ContentTypeExact, "http-content-type-exact", STREAMABLE, "rejects a Content-Type with parameters with status 415";
+    ConnectionCloseRejected, "http-connection-close-rejected", STREAMABLE, "rejects a request that closes its connection";
+    ExpectRejected, "http-expect-rejected", STREAMABLE, "rejects a request that expects status 100 with status 417";
+    FirstPartOnly, "http-first-part-only", STREAMABLE, "reads only the first part of a body that comes in two";
     // response streams
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
     StreamUnfinished, "http-stream-unfinished", STREAMABLE, "ends the streams of calls within an event";

@@ -7,6 +7,7 @@ mod authorization;
 mod client_injection;
 mod get_blocking;
 mod injection;
+mod request_form;
 mod response;
 mod running_calls;
 mod session;
@@ -239,12 +240,15 @@ impl Server {
         inject_into_response(response, &request_info, &self.broken, &self.faults).await
     }
 
-    async fn post(&self, request: Request<Incoming>) -> HttpResponse {
-        if let Some(rejection) = validation::media_types(&request) {
+    async fn post(&self, mut request: Request<Incoming>) -> HttpResponse {
+        let refused = validation::media_types(&request);
+        if let Some(rejection) = refused.or_else(|| request_form::reject(request.headers(), &self.faults)) {
             return rejection;
         }
+        let in_part = request_form::read_partly(&mut request, &self.faults).await;
         let (mut parts, body) = request.into_parts();
-        let Ok(body) = read(body).await else {
+        let body = if let Some(in_part) = in_part { Ok(in_part) } else { read(body).await };
+        let Ok(body) = body else {
             return text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {

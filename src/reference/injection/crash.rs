@@ -7,11 +7,15 @@ use crate::reference::fault::Fault;
 /// The depth from which [`Fault::DeepInputExits`] exits.
 const MAX_DEPTH: usize = 1_000;
 
+/// The number of digits from which [`Fault::LongNumberExits`] exits.
+const MAX_NUMBER_DIGITS: usize = 4_300;
+
 /// Whether a fault makes the server exit when it reads this line. `opened` says whether there was a handshake.
 pub(in crate::reference) fn exits(line: &[u8], opened: bool, is_enabled: impl Fn(Fault) -> bool) -> bool {
     let has_surrogate = || contains(line, br"\ud800");
     if is_enabled(Fault::SurrogateEscapeExits) && has_surrogate()
         || is_enabled(Fault::DeepInputExits) && deepest_array(line) > MAX_DEPTH
+        || is_enabled(Fault::LongNumberExits) && longest_number(line) > MAX_NUMBER_DIGITS
     {
         return true;
     }
@@ -39,6 +43,11 @@ pub(in crate::reference) fn exits(line: &[u8], opened: bool, is_enabled: impl Fn
 
 fn contains(line: &[u8], text: &[u8]) -> bool {
     line.windows(text.len()).any(|window| window == text)
+}
+
+/// The length of the longest sequence of digits. Those in strings count too, which no test relies on.
+fn longest_number(line: &[u8]) -> usize {
+    line.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).max().unwrap_or_default()
 }
 
 /// The greatest number of arrays that are open at once. Brackets in strings count too, which no test relies on.

@@ -131,6 +131,7 @@ impl<'a> Bindings<'a> {
             Placeholder::PromptArgument => Ok(json!(self.prompt(session)?.1.keys().next())),
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
             Placeholder::Nested(depth) => Ok(json!(format!("{}{}", "[".repeat(*depth), "]".repeat(*depth)))),
+            Placeholder::Digits(number) => Ok(json!("7".repeat(*number))),
             Placeholder::ServedMethod => Ok(json!(served_method(session))),
             Placeholder::ServedMethodSwappedCase => Ok(json!(swapped_case(served_method(session)))),
             Placeholder::ListedVersion => match listed_version(&self.inventory.session_parameters) {

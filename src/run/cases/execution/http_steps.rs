@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::bindings::Bindings;
 use super::tool_arguments::MissingValue;
-use crate::case::{HttpCall, Until};
-use crate::client::{DirectRequest, DirectResponse, ReadUntil};
+use crate::case::{HttpCall, Transfer, Until};
+use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
 use crate::limits::{GET_HEAD_TIME, GET_READ_TIME};
 use crate::session::Session;
 use crate::transcript::StepId;
@@ -151,6 +151,11 @@ fn direct_request(
         body,
         title_case_headers: send.title_case_headers,
         base64_headers: send.base64,
+        transfer: match send.transfer {
+            Transfer::Whole => BodyTransfer::Whole,
+            Transfer::Chunked => BodyTransfer::Chunked,
+            Transfer::Paused => BodyTransfer::Paused,
+        },
         until: match send.until {
             Until::Headers => ReadUntil::Head,
             Until::Event => ReadUntil::Event,
