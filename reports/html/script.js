@@ -236,7 +236,7 @@
   const one = (element, selector) => element.querySelector(selector)?.textContent ?? "";
   const label = (line) => [...line.childNodes].filter((node) => node.nodeName !== "BUTTON").map((node) => node.textContent).join("");
   const issue = (finding) => {
-    const facts = all(".facts > div", finding).map((fact) => [one(fact, "dt"), fact.querySelector("dd")]);
+    const facts = all(":scope > .body > .facts > div", finding).map((fact) => [one(fact, "dt"), fact.querySelector("dd")]);
     const parts = [`## ${inert(one(finding, ".message-line"))}`];
     const about = [".badge", ".requirement", ".level", ".whose", ".occurrences"].map((part) => inert(one(finding, `summary ${part}`)));
     parts.push(about.join(", "));
@@ -250,6 +250,8 @@
       const command = value.matches(".command") && one(value, "code");
       parts.push(`**${name}**`, command ? fenced(command) : link ? `<${link.href}>` : inert(value.textContent));
     }
+    const likewise = all(".folded h4", finding).map((heading) => `- ${inert(heading.textContent)}`);
+    if (likewise.length) parts.push("**Probably of the same cause**", likewise.join("\n"));
     const messages = all(".evidence .message", finding)
       .map((message) => `${label(message.querySelector("p"))}\n${one(message, "pre")}`.trim());
     if (messages.length) parts.push("**Messages**", fenced(messages.join("\n\n")));

@@ -52,7 +52,7 @@ fn annotation_lines(grouped: &GroupedFinding<'_>) -> Vec<String> {
     if !grouped.tools.is_empty() {
         lines.push(format!("Tools: {}", grouped.tools.join(", ")));
     }
-    lines.extend(grouped.alike.iter().map(|sentence| format!("Likewise: {sentence}")));
+    lines.extend(grouped.alike.iter().map(|other| format!("Likewise: {}", other.message)));
     lines.extend(origin_note(finding).map(|note| format!("Origin: {note}")));
     lines.extend(flaky_note(finding));
     lines.extend(finding.accepted.as_ref().map(|why| format!("Accepted: {why}")));

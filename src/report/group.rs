@@ -34,18 +34,6 @@ impl RequirementGroup<'_> {
         self.findings.iter().all(|grouped| grouped.finding.accepted.is_some())
     }
 
-    /// Folds the findings that probably have one cause into the first of them.
-    pub(super) fn fold(self) -> Self {
-        let mut findings: Vec<GroupedFinding<'_>> = Vec::new();
-        for grouped in self.findings {
-            match findings.iter_mut().find(|known| known.has_cause_of(&grouped)) {
-                Some(known) => known.absorb(grouped),
-                None => findings.push(grouped),
-            }
-        }
-        Self { findings, ..self }
-    }
-
     /// Separates the findings by whose they are, and accepted ones from the others, each as a group.
     pub(super) fn split(self) -> impl Iterator<Item = Self> {
         let Self { requirement, level, derived, findings, .. } = self;
@@ -87,8 +75,8 @@ pub struct GroupedFinding<'a> {
     pub count: usize,
     /// Where it occurred, without duplicates.
     pub subjects: Vec<&'a str>,
-    /// The sentences of other findings that probably have the same cause, if they were folded into this one.
-    pub alike: Vec<&'a str>,
+    /// The other findings that probably have the same cause, if they were folded into this one.
+    pub alike: Vec<Self>,
 }
 
 /// Groups the findings of a report: accepted groups last, failures before warnings, then by level and requirement.
@@ -188,9 +176,18 @@ impl<'a> GroupedFinding<'a> {
         }
     }
 
-    /// Whether another finding of the same rule probably has the same cause: neighbouring cases made both, or the server
-    /// sent the same kind of request in both. What the fuzzer found is as different as its calls.
+    /// Whether another finding probably has the same cause: it is the same in the SDK, the sentence is the same, or, for one
+    /// rule, neighbouring cases made both, or the server sent the same kind of request in both. What the fuzzer found is as
+    /// different as its calls.
     fn has_cause_of(&self, other: &Self) -> bool {
+        if !is_same(self.finding, other.finding) || !self.tools.is_empty() || !other.tools.is_empty() {
+            return false;
+        }
+        if self.message == other.message
+            || self.finding.upstream.is_some() && self.finding.upstream == other.finding.upstream
+        {
+            return true;
+        }
         let requested = |grouped: &Self| {
             let received = |item: &&Evidence| item.direction == Direction::Received;
             match &grouped.finding.evidence.iter().rev().find(received)?.message {
@@ -198,18 +195,15 @@ impl<'a> GroupedFinding<'a> {
                 _ => None,
             }
         };
-        is_same(self.finding, other.finding)
-            && self.tools.is_empty()
-            && other.tools.is_empty()
+        self.finding.requirement == other.finding.requirement
             && (self.cases.iter().any(|a| other.cases.iter().any(|b| are_neighbours(a, b)))
                 || requested(self).is_some_and(|method| requested(other) == Some(method)))
     }
 
+    /// Folds a finding with the same cause into this one.
     fn absorb(&mut self, other: Self) {
-        self.alike.push(other.message);
-        self.alike.extend(other.alike);
-        self.cases.extend(other.cases);
-        self.revisions.extend(other.revisions);
+        self.cases.extend(&other.cases);
+        self.revisions.extend(&other.revisions);
         self.count += other.count;
         self.cases.sort_unstable();
         self.cases.dedup();
@@ -220,6 +214,7 @@ impl<'a> GroupedFinding<'a> {
                 self.subjects.push(subject);
             }
         });
+        self.alike.push(other);
     }
 
     fn join(&mut self, finding: &'a Finding, case: &'a str) {
@@ -266,6 +261,25 @@ fn are_neighbours(a: &str, b: &str) -> bool {
     name_a == name_b || (area_a == area_b && first_a == first_b)
 }
 
+/// Folds each finding into the first that probably has the same cause, of whichever rule.
+fn fold(groups: Vec<RequirementGroup<'_>>) -> Vec<RequirementGroup<'_>> {
+    let mut folded: Vec<RequirementGroup<'_>> = Vec::new();
+    for RequirementGroup { requirement, level, derived, verdict, findings } in groups {
+        let mut own: Vec<GroupedFinding<'_>> = Vec::new();
+        for grouped in findings {
+            let known = folded.iter_mut().flat_map(|group| &mut group.findings).chain(&mut own);
+            match known.into_iter().find(|known| known.has_cause_of(&grouped)) {
+                Some(known) => known.absorb(grouped),
+                None => own.push(grouped),
+            }
+        }
+        if !own.is_empty() {
+            folded.push(RequirementGroup { requirement, level, derived, verdict, findings: own });
+        }
+    }
+    folded
+}
+
 /// The findings of a report, one for each cause, by whose they are.
 #[derive(Debug, Default)]
 pub(super) struct Parts<'a> {
@@ -282,7 +296,6 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// The same with the findings folded that probably have one cause.
     pub(super) fn fold(self) -> Self {
-        let fold = |groups: Vec<RequirementGroup<'a>>| groups.into_iter().map(RequirementGroup::fold).collect();
         let Self { author, sdk, interpretation, accepted } = self;
         Self { author: fold(author), sdk: fold(sdk), interpretation: fold(interpretation), accepted: fold(accepted) }
     }
@@ -336,11 +349,35 @@ mod tests {
         let groups = group_causes(&report).into_iter().filter(|group| group.requirement == requirement);
         let of_rule: Vec<_> = groups.collect();
         let before: usize = of_rule.iter().map(|group| group.findings.len()).sum();
-        let folded: Vec<_> = of_rule.into_iter().map(RequirementGroup::fold).collect();
+        let folded = fold(of_rule);
         let after: usize = folded.iter().map(|group| group.findings.len()).sum();
         assert_eq!(before - after, 1, "of another verdict is another finding");
         let alike: Vec<_> = folded.iter().flat_map(|group| &group.findings).flat_map(|one| &one.alike).collect();
         assert_eq!(alike.len(), 1);
+    }
+
+    #[test]
+    fn findings_of_several_rules_are_folded_by_sentence_and_by_what_the_sdk_does() {
+        let grouped = |change: fn(&mut Finding)| {
+            let mut report = example();
+            let warned = |result: &&mut crate::event::CaseResult| result.case == "jsonrpc/error-message";
+            let results = &mut report.targets[1].results;
+            let mut other = results.iter_mut().find(warned).expect("a warning").clone();
+            (other.case, other.findings[0].requirement) = ("tasks/other".to_owned(), "another-rule".to_owned());
+            change(&mut other.findings[0]);
+            results.push(other);
+            let Parts { sdk, .. } = Parts::of(&report).fold();
+            sdk.iter().map(|group| group.findings.len()).sum::<usize>()
+        };
+        let unchanged = grouped(|_| ());
+        assert_eq!(
+            grouped(|other| other.message = "Something else.".to_owned()),
+            unchanged,
+            "the SDK's cause is the same"
+        );
+        assert_eq!(grouped(|other| other.upstream = None), unchanged, "the sentence is the same");
+        let differs = grouped(|other| (other.upstream, other.message) = (None, "Something else.".to_owned()));
+        assert_eq!(differs, unchanged + 1);
     }
 
     #[test]

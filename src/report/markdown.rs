@@ -25,6 +25,9 @@ const MAX_BYTES: usize = 60_000;
 /// The number of messages shown per finding; the JSON report has all.
 const MAX_MESSAGES: usize = 6;
 
+/// The number of findings of the same cause that are shown with one.
+const MAX_ALIKE: usize = 6;
+
 impl Renderer for Markdown {
     fn render(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let mut page = header(report);
@@ -32,7 +35,7 @@ impl Renderer for Markdown {
         write_baseline(report, &mut page);
         write_problem(report, &mut page);
         write_untested(report, &mut page);
-        let Parts { author, sdk, interpretation, accepted } = Parts::of(report);
+        let Parts { author, sdk, interpretation, accepted } = Parts::of(report).fold();
         let mut omitted = 0;
         for (title, groups) in [
             (String::new(), author),
@@ -189,6 +192,13 @@ fn write_finding(grouped: &GroupedFinding<'_>, page: &mut String) {
     }
     item("expected", &sentence(&excerpt(&finding.expected, 600, 0)));
     item("actual", &code(&finding.actual, 600));
+    for other in grouped.alike.iter().take(MAX_ALIKE) {
+        let cases: Vec<String> = other.cases.iter().take(8).map(|case| code(case, 120)).collect();
+        item("likewise", &format!("{} By {}", sentence(&excerpt(other.message, 600, 0)), cases.join(", ")));
+    }
+    if grouped.alike.len() > MAX_ALIKE {
+        item("likewise", &format!("{} more findings", grouped.alike.len() - MAX_ALIKE));
+    }
     if let Some(note) = flaky_note(finding) {
         item("retries", &note);
     }
@@ -301,6 +311,8 @@ mod tests {
         for number in 0..2000 {
             let mut more = result.clone();
             more.findings[0].requirement = format!("rule-{number:04}");
+            more.findings[0].message = format!("The server breaks rule {number}.");
+            more.findings[0].upstream = None;
             report.targets[1].results.push(more);
         }
         let text = rendered(&report);

@@ -181,7 +181,7 @@ fn big() -> Report {
     target.results = (0..cases)
         .map(|number| {
             let mut result = if number < failing { fail.clone() } else { pass.clone() };
-            result.case = format!("area-{:02}/case-{number:04}", number % 25);
+            result.case = format!("area-{:02}/case{number:04}", number % 25);
             for finding in &mut result.findings {
                 finding.requirement = format!("rule-{:03}", number % 200);
                 finding.message = format!("Response {number} violates the rule.");

@@ -69,6 +69,8 @@ pub(super) struct FindingView {
     pub(super) fix: InlineText,
     pub(super) reproduce: String,
     pub(super) counterexample: Option<CounterexampleView>,
+    /// The other findings that probably have the same cause.
+    pub(super) folded: Vec<FoldedView>,
     /// The minimal failing calls of the other tools that behave alike.
     pub(super) other_counterexamples: Vec<CounterexampleView>,
     /// How many retries failed, if there were any.
@@ -77,6 +79,21 @@ pub(super) struct FindingView {
     /// Whether an earlier run did not make it.
     pub(super) is_new: bool,
     pub(super) accepted: Option<String>,
+}
+
+/// A finding that is shown with another one, as both probably have one cause.
+#[derive(Debug)]
+pub(super) struct FoldedView {
+    pub(super) message: InlineText,
+    pub(super) requirement: String,
+    pub(super) level: String,
+    pub(super) occurrences: String,
+    pub(super) cases: Vec<String>,
+    pub(super) actual: InlineText,
+    pub(super) link: String,
+    pub(super) link_target: Option<String>,
+    pub(super) reproduce: String,
+    pub(super) rows: Vec<Row>,
 }
 
 /// The minimal failing call, compared with the original one.
@@ -112,7 +129,7 @@ type Key = (String, Revision, String, Verdict, Option<String>, bool);
 
 impl Findings {
     pub(super) fn of(report: &Report, tools: &[String]) -> Self {
-        let groups = Parts::of(report);
+        let groups = Parts::of(report).fold();
         let mut views = Views { taken: BTreeSet::new(), slugs: BTreeMap::new(), tools };
         let [author, sdk, interpretation, accepted] =
             [&groups.author, &groups.sdk, &groups.interpretation, &groups.accepted].map(|groups| views.of(groups));
@@ -203,9 +220,10 @@ impl Views<'_> {
         let mut views = Vec::new();
         for grouped in groups.iter().flat_map(|group| &group.findings) {
             let slug = unique_slug(&mut self.taken, &slug(&grouped.finding.requirement));
-            for case in &grouped.cases {
-                for revision in &grouped.revisions {
-                    self.slugs.insert(key(case, *revision, grouped.message, grouped.finding), slug.clone());
+            for one in std::iter::once(grouped).chain(&grouped.alike) {
+                for (case, revision) in one.cases.iter().flat_map(|case| one.revisions.iter().map(move |at| (case, at)))
+                {
+                    self.slugs.insert(key(case, *revision, one.message, one.finding), slug.clone());
                 }
             }
             views.push(FindingView::of(grouped, slug, self.tools));
@@ -235,11 +253,6 @@ fn unique_slug(taken: &mut BTreeSet<String>, name: &str) -> String {
 impl FindingView {
     fn of(grouped: &GroupedFinding<'_>, slug: String, tools: &[String]) -> Self {
         let finding = grouped.finding;
-        let times = match grouped.count {
-            0 | 1 => "once".to_owned(),
-            2 => "twice".to_owned(),
-            count => format!("{count} times"),
-        };
         let mut areas: Vec<String> = grouped.cases.iter().map(|case| display(area(case))).collect();
         areas.dedup();
         let value = finding.value.as_ref().map(|value| indent(&value.to_string()));
@@ -259,6 +272,7 @@ impl FindingView {
             sdk: finding.sdk.as_deref().map(display),
             upstream: finding.upstream.as_ref().map(|upstream| display(&upstream.history())),
             issue: finding.upstream.as_ref().and_then(|upstream| https_link(upstream.issue.as_deref()?)),
+            folded: grouped.alike.iter().map(FoldedView::of).collect(),
             alike: grouped.tools.iter().filter(|_| grouped.tools.len() > 1).map(|tool| display(tool)).collect(),
             level: finding.level.to_string(),
             verdict: finding.verdict.as_str(),
@@ -266,7 +280,7 @@ impl FindingView {
             revisions: grouped.revisions.iter().map(|revision| revision.as_str()).collect::<Vec<_>>().join(" "),
             tools: tool_numbers(grouped, tools),
             message,
-            occurrences: format!("{times} in {}", revisions(&grouped.revisions)),
+            occurrences: occurrences(grouped),
             cases: grouped.cases.iter().map(|case| display(case)).collect(),
             subjects: grouped.subjects.iter().map(|subject| display(subject)).collect(),
             expected: inline_code(&finding.expected),
@@ -285,6 +299,34 @@ impl FindingView {
             accepted: finding.accepted.as_deref().map(display),
         }
     }
+}
+
+impl FoldedView {
+    fn of(grouped: &GroupedFinding<'_>) -> Self {
+        let finding = grouped.finding;
+        Self {
+            message: inline_code(&grouped.headline()),
+            requirement: display(&finding.requirement),
+            level: finding.level.to_string(),
+            occurrences: occurrences(grouped),
+            cases: grouped.cases.iter().map(|case| display(case)).collect(),
+            actual: inline_code(&finding.actual),
+            link: display(&finding.link),
+            link_target: https_link(&finding.link),
+            reproduce: display(&finding.reproduce),
+            rows: timeline(&finding.evidence),
+        }
+    }
+}
+
+/// How often and in which revisions a finding was made.
+fn occurrences(grouped: &GroupedFinding<'_>) -> String {
+    let times = match grouped.count {
+        0 | 1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    };
+    format!("{times} in {}", revisions(&grouped.revisions))
 }
 
 impl CounterexampleView {

@@ -331,6 +331,23 @@ mod tests {
     }
 
     #[test]
+    fn findings_of_one_cause_are_one_card_that_shows_each() {
+        let mut report = example();
+        let before = rendered(&report);
+        let warned = |result: &&mut crate::event::CaseResult| result.case == "jsonrpc/error-message";
+        let result = report.targets[1].results.iter_mut().find(warned).expect("a warning");
+        let mut other = result.clone();
+        (other.case, other.findings[0].requirement) = ("jsonrpc/other".to_owned(), "other-rule".to_owned());
+        other.findings[0].reproduce = "mcp-conformance --select jsonrpc/other".to_owned();
+        report.targets[1].results.push(other);
+        let page = rendered(&report);
+        let cards = |page: &str| page.matches("<details class=\"finding ").count();
+        assert_eq!(cards(&page), cards(&before));
+        assert!(page.contains("1 more finding that probably has the same cause"));
+        assert!(page.contains("other-rule (") && page.contains("--select jsonrpc/other"), "the other is in the card");
+    }
+
+    #[test]
     fn a_comparison_marks_what_is_new() {
         let mut earlier = example();
         earlier.targets[1].results.iter_mut().for_each(|result| result.findings.clear());

@@ -191,7 +191,8 @@ mod tests {
         for number in 0..count {
             let mut more = result.clone();
             more.findings[0].requirement = format!("rule-{number:02}");
-            more.findings[0].sdk = None;
+            more.findings[0].message = format!("The server breaks rule {number}.");
+            (more.findings[0].sdk, more.findings[0].upstream) = (None, None);
             report.targets[1].results.push(more);
         }
         report
