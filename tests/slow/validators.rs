@@ -1,9 +1,11 @@
 //! Handwritten validators with one mistake each: how many of the mistakes the fuzzer finds.
 //!
-//! The mistakes are in `tests/servers/validators/faults.tsv`, each after a bug report of a validator or a server. They are
-//! independent of how the fuzzer generates arguments. `cargo test --test suite -- --ignored validators/evaluation` fuzzes
-//! the server with each of them for ten seeds, and without any, and prints which were found. `SEEDS=1,2,3` selects other
-//! seeds, `FAULTS=unique,items` the mistakes whose names contain one of these strings.
+//! Two servers have them, in `tests/servers`: `validators`, whose tools show one kind of constraint each, and `tool-checks`,
+//! whose tools are as published ones are, and refuse arguments in words of their own. The mistakes are in their
+//! `faults.tsv`, each after a bug report of a validator or a server. They are independent of how the fuzzer generates
+//! arguments. `cargo test --test suite -- --ignored validators/evaluation` fuzzes each server with each of its mistakes for
+//! ten seeds, and without any, and prints which were found. `SEEDS=1,2,3` selects other seeds, `FAULTS=unique,items` the
+//! mistakes whose names contain one of these strings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,8 +18,10 @@ use crate::support::{Trial, limits, program_command, trial};
 use mcp_conformance::fuzz::{Dialect, ToolSchema};
 use serde_json::Value;
 
+/// The folders of the servers.
+const SERVERS: [&str; 2] = ["validators", "tool-checks"];
 /// Mistakes of each class, for a test that takes seconds.
-const SAMPLE: [&str; 12] = [
+const SAMPLE: [&str; 18] = [
     "minimum-exclusive",
     "max-length-ignored",
     "boolean-to-number",
@@ -30,6 +34,13 @@ const SAMPLE: [&str; 12] = [
     "nested-objects-unchecked",
     "property-names-ignored",
     "if-ignored",
+    // Refused in words that no validation library has.
+    "issues-page-zero",
+    "issues-per-page-exclusive",
+    "query-readonly-false",
+    "geo-ring-closed",
+    "pay-method-wallet",
+    "tree-depth-limit",
 ];
 /// The cases of which one has to report a mistake.
 const CASES: [&str; 2] = ["fuzz/invalid-accepted", "fuzz/valid-rejected"];
@@ -49,17 +60,23 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/validators")
+fn folder(server: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers").join(server)
 }
 
-fn read(name: &str) -> Result<String, String> {
-    std::fs::read_to_string(folder().join(name)).map_err(|error| format!("{name}: {error}"))
+/// What a server prints with an option, without the line end.
+fn printed(server: &str, option: &str) -> Result<(String, bool), String> {
+    let output = Command::new("python3").arg(folder(server).join("server.py")).arg(option).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let text = [output.stdout, output.stderr].concat();
+    Ok((String::from_utf8_lossy(&text).trim_end().to_owned(), output.status.success()))
 }
 
 /// A mistake of a validator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mistake {
+    /// The folder of the server.
+    server: &'static str,
     name: String,
     /// The tool whose schema shows it.
     tool: String,
@@ -72,8 +89,19 @@ struct Mistake {
     source: String,
 }
 
+/// The mistakes of all servers, except those by which a server accepts what is not of a `format`: it may ignore formats.
 fn mistakes() -> Result<Vec<Mistake>, String> {
-    let text = read("faults.tsv")?;
+    let mut all = Vec::new();
+    for server in SERVERS {
+        all.extend(mistakes_of(server)?);
+    }
+    all.retain(|mistake| !(mistake.accepts && mistake.class == "formats"));
+    Ok(all)
+}
+
+fn mistakes_of(server: &'static str) -> Result<Vec<Mistake>, String> {
+    let path = folder(server).join("faults.tsv");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
@@ -87,7 +115,7 @@ fn mistakes() -> Result<Vec<Mistake>, String> {
                 other => return Err(format!("{name}: the effect {other} is unknown")),
             };
             let [name, tool, class, arguments, source] = [name, tool, class, arguments, source].map(str::to_owned);
-            Ok(Mistake { name, tool, class, accepts, arguments, source })
+            Ok(Mistake { server, name, tool, class, accepts, arguments, source })
         })
         .collect()
 }
@@ -95,11 +123,20 @@ fn mistakes() -> Result<Vec<Mistake>, String> {
 /// The schemas of the server and the library agree on the arguments of each mistake, and the server with the mistake
 /// judges them wrongly.
 fn every_mistake_is_shown() -> Result<(), String> {
-    let tools: Vec<Value> = serde_json::from_str(&read("tools.json")?).map_err(|error| error.to_string())?;
-    let mistakes = mistakes()?;
+    let mut tools: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     let mut wrong = Vec::new();
+    for server in SERVERS {
+        let (text, _) = printed(server, "--tools")?;
+        tools.insert(server, serde_json::from_str(&text).map_err(|error| format!("{server}: {error}: {text}"))?);
+        let (problems, is_success) = printed(server, "--check")?;
+        wrong.extend(problems.lines().map(|problem| format!("{server}: {problem}")));
+        if !is_success {
+            wrong.push(format!("{server}: --check fails"));
+        }
+    }
+    let mistakes = mistakes()?;
     for mistake in &mistakes {
-        let tool = tools.iter().find(|tool| tool["name"] == mistake.tool.as_str());
+        let tool = tools[mistake.server].iter().find(|tool| tool["name"] == mistake.tool.as_str());
         let schema = tool.ok_or_else(|| format!("{}: there is no tool {}", mistake.name, mistake.tool))?;
         let schema = ToolSchema::compile(&schema["inputSchema"], Dialect::Draft202012)
             .map_err(|error| format!("{}: {error}", mistake.tool))?;
@@ -116,12 +153,6 @@ fn every_mistake_is_shown() -> Result<(), String> {
     if names.len() < 100 || names.len() < mistakes.len() || classes.len() < 12 {
         wrong.push(format!("{} mistakes of {} names and {} classes", mistakes.len(), names.len(), classes.len()));
     }
-    let output = Command::new("python3").arg(folder().join("server.py")).arg("--check").output();
-    let output = output.map_err(|error| error.to_string())?;
-    wrong.extend(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned));
-    if !output.status.success() {
-        wrong.push(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
@@ -131,18 +162,18 @@ struct Run {
     duration: Duration,
 }
 
-/// Fuzzes the server at default settings: the tool that shows the mistake, or all tools of the server without any.
-fn fuzz(mistake: Option<&Mistake>, seed: u64, reports: &Path) -> Result<Run, String> {
+/// Fuzzes a server at default settings: the tool that shows the mistake, or all tools of the server without any.
+fn fuzz(server: &str, mistake: Option<&Mistake>, seed: u64, reports: &Path) -> Result<Run, String> {
     let began = Instant::now();
     let name = mistake.map_or("none", |mistake| &mistake.name);
-    let path = reports.join(format!("{name}-{seed}.json"));
+    let path = reports.join(format!("{server}-{name}-{seed}.json"));
     let mut command = program_command();
     command.args(["--select", "fuzz/*", "--regressions", "none", "--revision", "2025-11-25"]);
     command.args(["--seed", &seed.to_string(), "--report", &format!("json={}", path.display())]);
     if let Some(mistake) = mistake {
         command.args(["--tool", &mistake.tool]);
     }
-    command.args(["--", "python3"]).arg(folder().join("server.py"));
+    command.args(["--", "python3"]).arg(folder(server).join("server.py"));
     if let Some(mistake) = mistake {
         command.args(["--fault", &mistake.name]);
     }
@@ -174,7 +205,7 @@ fn runs(mistakes: &[Mistake], seeds: &[u64]) -> Result<BTreeMap<(usize, u64), Ru
         for _ in 0..WORKERS {
             scope.spawn(|| {
                 while let Some(&(at, seed)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = fuzz(Some(&mistakes[at]), seed, reports.path());
+                    let run = fuzz(mistakes[at].server, Some(&mistakes[at]), seed, reports.path());
                     let mut done = done.lock().expect("no thread panics");
                     match (run, done.as_mut()) {
                         (Ok(run), Ok(runs)) => {
@@ -190,13 +221,13 @@ fn runs(mistakes: &[Mistake], seeds: &[u64]) -> Result<BTreeMap<(usize, u64), Ru
     done.into_inner().expect("no thread panics")
 }
 
-/// The findings on the server without a mistake.
+/// The findings on the servers without a mistake.
 fn false_alarms(seeds: &[u64]) -> Result<Vec<String>, String> {
     let reports = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut wrong = Vec::new();
-    for seed in seeds {
-        let run = fuzz(None, *seed, reports.path())?;
-        wrong.extend(run.findings.iter().map(|found| format!("seed {seed}, without a mistake: {found}")));
+    for (server, seed) in SERVERS.iter().flat_map(|server| seeds.iter().map(move |seed| (server, seed))) {
+        let run = fuzz(server, None, *seed, reports.path())?;
+        wrong.extend(run.findings.iter().map(|found| format!("{server}, seed {seed}, without a mistake: {found}")));
     }
     Ok(wrong)
 }

@@ -113,7 +113,8 @@ impl Reproducer<'_, '_> {
 
     /// Whether an exchange shows the same violation.
     fn is_violated_by(&self, tool: usize, exchange: &FuzzExchange) -> bool {
-        self.caller.judge(tool, exchange).iter().any(|repeated| repeated.has_same_cause_as(self.violation))
+        let violations = self.caller.judge_again(self.violation.oracle, tool, exchange);
+        violations.iter().any(|repeated| repeated.has_same_cause_as(self.violation))
     }
 
     /// The response to a repeated call, if it differs from the first one and, with `control`, the first responses of
@@ -151,7 +152,7 @@ pub(in crate::campaign) async fn violation_in_response(
     if exchange.outcome == ExchangeOutcome::Answered {
         caller.wait_for_late_output(&mut exchange).await;
     }
-    let violations = caller.judge(last.tool, &exchange);
+    let violations = caller.judge_again(oracle, last.tool, &exchange);
     Ok(violations.into_iter().find(|violation| violation.oracle == oracle).map(|violation| (violation, exchange)))
 }
 

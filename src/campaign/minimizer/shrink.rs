@@ -192,7 +192,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         };
         // The hanging call had a longer timeout originally than while shrinking.
         let repeated = caller
-            .judge(tool, &observation.exchange)
+            .judge_again(violation.oracle, tool, &observation.exchange)
             .into_iter()
             .find(|repeated| repeated.has_same_cause_as(violation) && repeated.oracle != Oracle::Hang);
         let violation = repeated.unwrap_or_else(|| violation.clone());

@@ -8,6 +8,7 @@ pub(super) mod growth;
 mod latency_monitor;
 mod list_change;
 pub(super) mod monitor;
+mod refused_arguments;
 mod repeated_calls;
 pub(super) mod resource_monitor;
 pub(super) mod swapped_responses;
@@ -20,6 +21,7 @@ pub(super) fn all() -> Vec<Box<dyn Monitor>> {
         Box::<repeated_calls::RepeatedCalls>::default(),
         Box::new(swapped_responses::SwappedResponses),
         Box::<list_change::ListChange>::default(),
+        Box::<refused_arguments::RefusedArguments>::default(),
         Box::new(degradation::Degradation),
         Box::<growth::Growth>::default(),
     ]

@@ -14,7 +14,8 @@ use crate::campaign::calls::fuzz_call::{Burst, FuzzCall, ServedCall};
 use crate::campaign::calls::tools::FuzzTools;
 use crate::campaign::limits::MAX_HISTORY_REPLAY_TIME;
 use crate::campaign::settings::CampaignSettings;
-use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation};
+use crate::case::Oracle;
+use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, refused_like_invalid};
 
 /// Makes calls on one process of the server at a time.
 pub(in crate::campaign) struct Caller<'a> {
@@ -95,6 +96,21 @@ impl<'a> Caller<'a> {
     /// Judges the responses to a call of a tool.
     pub(in crate::campaign) fn judge(&self, tool: usize, exchange: &FuzzExchange) -> Vec<OracleViolation> {
         self.tools.judge(tool, exchange)
+    }
+
+    /// Judges the responses to a call in which a violation of this oracle was found before. Refused arguments, of which one
+    /// response does not show that they are, are judged to be again.
+    pub(in crate::campaign) fn judge_again(
+        &self,
+        oracle: Oracle,
+        tool: usize,
+        exchange: &FuzzExchange,
+    ) -> Vec<OracleViolation> {
+        let mut violations = self.judge(tool, exchange);
+        if oracle == Oracle::ValidRejected && violations.iter().all(|violation| violation.oracle != oracle) {
+            violations.extend(refused_like_invalid(exchange));
+        }
+        violations
     }
 
     /// Makes one call with the full timeout.

@@ -96,7 +96,7 @@ const LOOKUP_PHRASES: [&str; 4] = ["not found", "does not exist", "no such", "un
 
 /// Whether a rejection is not about the schema of the arguments: the result is invalid, a value names nothing that exists,
 /// or something outside of the server failed.
-fn is_about_something_else(message: &str) -> bool {
+pub(super) fn is_about_something_else(message: &str) -> bool {
     let lower = message.to_lowercase();
     let mentions = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
     let names_schema = VALIDATION_PHRASES.iter().any(|phrase| message.contains(phrase));
@@ -117,18 +117,23 @@ pub(super) fn valid_arguments_rejected(exchange: &FuzzExchange, response: &Value
         }
         _ => return None,
     };
-    if is_about_something_else(message) {
-        return None;
-    }
-    Some(
-        OracleViolation::new(
-            Oracle::ValidRejected,
-            Verdict::Warn,
-            "arguments that the inputSchema allows are rejected as invalid",
-        )
-        .actual(format!("the server says: {}", excerpt(message, 300)))
-        .signature(skeleton(message, &exchange.call.arguments)),
+    (!is_about_something_else(message)).then(|| valid_refused(message, &exchange.call.arguments))
+}
+
+/// The violation that valid arguments are refused with a message.
+pub(super) fn valid_refused(message: &str, arguments: &Arguments) -> OracleViolation {
+    OracleViolation::new(
+        Oracle::ValidRejected,
+        Verdict::Warn,
+        "arguments that the inputSchema allows are rejected as invalid",
     )
+    .actual(format!("the server says: {}", excerpt(message, 300)))
+    .signature(skeleton(before_echo(message), arguments))
+}
+
+/// A message up to where Pydantic repeats the value in Python's notation, which would make a cause of each value.
+fn before_echo(message: &str) -> &str {
+    message.split_once(", input_value=").map_or(message, |(before, _)| before)
 }
 
 /// An error whose code does not fit its cause.
@@ -195,6 +200,17 @@ mod tests {
         {
             assert!(!is_about_something_else(message), "{message}");
         }
+    }
+
+    #[test]
+    fn values_that_pydantic_repeats_are_no_causes_of_their_own() {
+        let refused = |value: &str, sent: Value| {
+            let message = format!(
+                "1 validation error for call[echo]\nextra\n  Unexpected keyword argument [type=unexpected_keyword_argument, input_value={value}, input_type=int]"
+            );
+            valid_refused(&message, &Arguments::Json(json!({ "extra": sent })))
+        };
+        assert!(refused("0", json!(0)).has_same_cause_as(&refused("{'a': [0]}", json!({"a": [0]}))));
     }
 
     #[test]

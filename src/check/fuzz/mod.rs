@@ -13,6 +13,7 @@ mod input_schema;
 mod judge;
 mod leak;
 mod message_text;
+mod refusal;
 mod response;
 mod response_class;
 mod sequence;
@@ -26,6 +27,7 @@ pub(crate) use growth::{ResourceSample, descriptor_growth, latency_growth, may_s
 pub(crate) use input_schema::{is_misplaced_keyword, misplaced_keywords, unsatisfiable, values_remedy};
 pub(crate) use judge::judge;
 pub(crate) use message_text::excerpt;
+pub(crate) use refusal::{Refusal, described_members, refusal, refused_like_invalid};
 pub(crate) use response::is_noise;
 pub(crate) use response_class::{outcome, response_class};
 pub(crate) use sequence::sequence_violation;

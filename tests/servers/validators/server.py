@@ -4,7 +4,7 @@
 show it and with the bug report that it follows. Without a fault the server asserts every keyword of its schemas and
 treats `format` as an annotation. It needs nothing but the standard library.
 
-`server.py --check` prints every fault whose arguments are not judged as the table says.
+`server.py --check` prints every fault whose arguments are not judged as the table says, `server.py --tools` the tools.
 """
 
 import json
@@ -102,6 +102,9 @@ def check():
 
 def main(arguments):
     fault = None
+    if arguments == ["--tools"]:
+        print((FOLDER / "tools.json").read_text(encoding="utf-8"))
+        return
     if arguments[:1] == ["--check"]:
         return check()
     if arguments[:1] == ["--fault"] and len(arguments) == 2:
@@ -109,7 +112,7 @@ def main(arguments):
         if all(known["name"] != fault for known in faults()):
             sys.exit(f"{fault} is not in faults.tsv")
     elif arguments:
-        sys.exit("usage: server.py [--fault NAME | --check]")
+        sys.exit("usage: server.py [--fault NAME | --check | --tools]")
     return serve(fault)
 
 
