@@ -1,11 +1,12 @@
 //! Collects the arguments that tell the mutants of a schema apart from it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::super::{
     constraint::Constraint,
+    coverage::CoverageGoal,
     schema::{ToolSchema, ViolationError},
 };
 use super::catalogue::mutants;
@@ -15,10 +16,12 @@ use super::edit::Edits;
 use super::proof::{Prover, Validity};
 use super::site::{Site, sites};
 use super::{arrays, choices, depth, documents, numbers, objects, text, types};
-use crate::json_pointer::unescape;
+use crate::json_pointer::{self, unescape};
 
 /// The maximum number of valid instances from which variation starts.
 const MAX_BASES: usize = 24;
+/// How many goals are tried at most for instances with more places.
+const MAX_GOALS_TRIED: usize = 200;
 /// The maximum number of varied arguments that are validated.
 const MAX_CANDIDATES: usize = 6_000;
 /// How many keywords are proven to have no effect at most.
@@ -182,6 +185,7 @@ pub(in crate::fuzz) fn valid_instances(schema: &ToolSchema, served: Option<&Valu
     let valid = schema.valid();
     let goals = valid.bundled_goals();
     let mut generated: Vec<Value> = goals.iter().take(MAX_BASES).filter_map(|goal| valid.cover(goal)).collect();
+    generated.extend(instances_with_more_places(schema, &goals, &generated));
     // Values at all places are reached by as few instances as possible.
     generated.sort_by_key(|value| std::cmp::Reverse(value.as_object().map_or(0, serde_json::Map::len)));
     let mut pool = Vec::new();
@@ -194,6 +198,45 @@ pub(in crate::fuzz) fn valid_instances(schema: &ToolSchema, served: Option<&Valu
     pool.extend(generated);
     pool.extend(schema.minimal().ok());
     pool
+}
+
+/// Instances with places that none of the known ones has, such as the members of an item if every known array is empty.
+fn instances_with_more_places(schema: &ToolSchema, goals: &[CoverageGoal], known: &[Value]) -> Vec<Value> {
+    let valid = schema.valid();
+    let mut places: HashSet<String> = HashSet::new();
+    for instance in known {
+        add_places(instance, &mut places);
+    }
+    let single = valid.coverage_goals();
+    let mut more = Vec::new();
+    for goal in goals.iter().skip(MAX_BASES).chain(&single).take(MAX_GOALS_TRIED) {
+        let Some(instance) = valid.cover(goal) else { continue };
+        let before = places.len();
+        add_places(&instance, &mut places);
+        if places.len() > before {
+            more.push(instance);
+        }
+        if more.len() == MAX_BASES {
+            break;
+        }
+    }
+    more
+}
+
+/// Adds where an instance has a value, with `*` for any item.
+fn add_places(instance: &Value, places: &mut HashSet<String>) {
+    const MAX_PLACES: usize = 1_000;
+    let mut pending = vec![(String::new(), instance)];
+    while let Some((place, value)) = pending.pop().filter(|_| places.len() < MAX_PLACES) {
+        match value {
+            Value::Object(members) => {
+                pending.extend(members.iter().map(|(name, value)| (json_pointer::join(&place, name), value)));
+            }
+            Value::Array(items) => pending.extend(items.iter().map(|item| (format!("{place}/*"), item))),
+            _ => {}
+        }
+        places.insert(place);
+    }
 }
 
 /// The members of both objects, those of `over` first.
@@ -308,7 +351,6 @@ mod tests {
     use super::super::super::dialect::Dialect;
     use super::*;
     use serde_json::json;
-    use std::collections::HashSet;
 
     fn compile(properties: &Value) -> ToolSchema {
         let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
@@ -420,6 +462,35 @@ mod tests {
         untold.sort_unstable();
         unknown.sort_unstable();
         assert!(untold.is_empty() && unknown.is_empty(), "never told: {untold:?}; not in the catalogue: {unknown:?}");
+    }
+
+    #[test]
+    fn items_are_varied_that_few_instances_have() {
+        // Each of the first instances has an empty array.
+        let port = json!({"type": "object", "properties": {"port": {"type": "integer", "minimum": 1, "maximum": 65535},
+                          "protocol": {"enum": ["TCP", "UDP"]}}, "required": ["port"], "additionalProperties": false});
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "replicas": {"type": "integer", "minimum": 0, "maximum": 50},
+                "ports": {"type": "array", "maxItems": 10, "items": port},
+                "strategy": {"enum": ["rolling", "recreate", "canary"]},
+                "surge": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"}]},
+                "weight": {"type": "integer", "minimum": 1, "maximum": 100},
+            },
+            "required": ["replicas"],
+            "additionalProperties": false,
+            "allOf": [
+                {"if": {"properties": {"strategy": {"const": "rolling"}}}, "then": {"required": ["surge"]}},
+                {"if": {"required": ["strategy"], "properties": {"strategy": {"const": "canary"}}},
+                 "then": {"required": ["weight"]}, "else": {"properties": {"weight": false}}},
+            ],
+        });
+        let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+        let is_told = |telling: &TellingArguments| {
+            telling.mutants.contains(&("/properties/ports/items/properties/port".to_owned(), "maximum-one-too-high"))
+        };
+        assert!(telling_arguments(&schema, None).arguments.iter().any(is_told));
     }
 
     #[test]
