@@ -14,6 +14,9 @@ use super::super::{
 /// The maximum amount of schema text to compile for proofs, in bytes.
 const MAX_COMPILED_BYTES: usize = 4 << 20;
 
+/// Arguments that break more constraints are left out.
+const MAX_ERRORS: usize = 3;
+
 /// Keywords that require properties next to others.
 const DEPENDENCIES: [&str; 2] = ["dependentRequired", "dependencies"];
 
@@ -46,26 +49,32 @@ impl<'s> Prover<'s> {
         if !arguments.is_object() {
             return None;
         }
-        let constraint = {
-            let mut errors = self.schema.valid().passes.iter_errors(arguments);
-            let Some(only) = errors.next() else { return Some(Validity::Valid) };
-            if errors.next().is_some() {
+        // A keyword that fails inside a reference or a condition may make others fail that depend on it.
+        let mut constraints: Vec<Constraint> = Vec::new();
+        for error in self.schema.valid().passes.iter_errors(arguments) {
+            if constraints.len() == MAX_ERRORS {
                 return None;
             }
-            constraint_of(&only)?
-        };
-        if constraint.keyword == "format" {
-            return None;
+            constraints.push(constraint_of(&error)?);
         }
+        if constraints.is_empty() {
+            return Some(Validity::Valid);
+        }
+        let only = constraints.into_iter().find(|constraint| self.is_only(constraint, arguments))?;
+        (only.keyword != "format").then_some(Validity::Violates(only))
+    }
+
+    /// Whether the arguments are valid without this constraint.
+    fn is_only(&mut self, constraint: &Constraint, arguments: &Value) -> bool {
         let (schema, dialect) = (self.schema.schema(), self.schema.dialect());
-        let relaxed = self.relaxed.get_mut(&constraint)?;
+        let Some(relaxed) = self.relaxed.get_mut(constraint) else { return false };
         if relaxed.is_none() {
-            self.affordable = self.affordable.checked_sub(1)?;
-            let document = constraint::relax(schema, &constraint, dialect)?;
-            *relaxed = compile::validator(&document, dialect).ok();
+            let Some(affordable) = self.affordable.checked_sub(1) else { return false };
+            self.affordable = affordable;
+            let document = constraint::relax(schema, constraint, dialect);
+            *relaxed = document.and_then(|document| compile::validator(&document, dialect).ok());
         }
-        let holds = relaxed.as_ref().is_some_and(|relaxed| relaxed.is_valid(arguments));
-        holds.then_some(Validity::Violates(constraint))
+        relaxed.as_ref().is_some_and(|relaxed| relaxed.is_valid(arguments))
     }
 }
 
