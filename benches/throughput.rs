@@ -3,7 +3,8 @@
 //! `cargo bench --bench throughput` starts a server that only answers, calls it as fast as a minimal client
 //! can, then fuzzes it with the whole program and every oracle, and prints a table: calls per second one at
 //! a time and pipelined, processor time per call, ninety tools compared with one, and the peak memory for a
-//! million calls. Everything is measured with whole processes in the same run, since the results depend on
+//! million calls. One at a time, the minimal client sends the very lines that the fuzzer sent before, since
+//! arguments of some hundred bytes take longer than the few of a fixed call on any client. Everything is measured with whole processes in the same run, since the results depend on
 //! the machine. `CALLS=<n>` makes the runs shorter or longer.
 //!
 //! The server is this program itself, started with the argument `serve` and a number of tools.
@@ -28,22 +29,27 @@ const MANY: u64 = 1_000_000;
 const TOOLS: usize = 90;
 /// How many calls the pipelined client keeps in flight.
 const IN_FLIGHT: usize = 256;
+const ONE_AT_A_TIME: &[&str] = &["--in-flight", "1"];
 /// Clock ticks per second, the unit of processor time in Linux.
 const TICKS: f64 = 100.0;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [word, tools] = arguments.as_slice()
+    if let [word, tools, recording @ ..] = arguments.as_slice()
         && word == "serve"
     {
-        return serve(tools.parse().unwrap_or(1));
+        return serve(tools.parse().unwrap_or(1), recording.first().map(Path::new));
     }
     measure()
 }
 
 // The server: it searches for the id and the method in the text of a request, and has fixed responses.
 
-fn serve(tools: usize) -> io::Result<()> {
+/// With `recording`, the file gets every byte of the input.
+fn serve(tools: usize, recording: Option<&Path>) -> io::Result<()> {
+    // A server may be started more than once; the fuzzer's lines are those of all processes.
+    let mut recording =
+        recording.map(|path| fs::OpenOptions::new().create(true).append(true).open(path)).transpose()?;
     let list = format!("{{\"tools\":[{}]}}", (0..tools).map(definition).collect::<Vec<_>>().join(","));
     let mut input = io::stdin().lock();
     let mut output = io::stdout().lock();
@@ -59,6 +65,9 @@ fn serve(tools: usize) -> io::Result<()> {
             return Ok(());
         }
         let end = held + read;
+        if let Some(file) = &mut recording {
+            file.write_all(&bytes[held..end])?;
+        }
         let mut start = 0;
         // Only the new bytes can contain a line ending that was not seen before.
         let mut from = held;
@@ -169,10 +178,29 @@ impl Server {
         Ok(per_second(sent, began.elapsed()))
     }
 
+    /// Sends recorded calls one at a time; returns the calls per second.
+    fn repeat(&mut self, recorded: &[u8]) -> io::Result<f64> {
+        let mut answer = Vec::new();
+        let mut sent = 0;
+        let began = Instant::now();
+        for line in recorded.split_inclusive(|byte| *byte == b'\n').filter(|line| is_call(line)) {
+            sent += 1;
+            self.input.write_all(line)?;
+            answer.clear();
+            self.output.read_until(b'\n', &mut answer)?;
+        }
+        Ok(per_second(sent, began.elapsed()))
+    }
+
     fn end(mut self) -> io::Result<()> {
         drop(self.input);
         self.child.wait().map(drop)
     }
+}
+
+/// Whether the server answers the line, as it finds an id in it, and the line is a call.
+fn is_call(line: &[u8]) -> bool {
+    id(line).is_some() && line.windows(12).take(256).any(|window| window == b"\"tools/call\"")
 }
 
 // The fuzzer, as a separate process.
@@ -188,7 +216,7 @@ struct Fuzzed {
     findings: u64,
 }
 
-fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str]) -> io::Result<Fuzzed> {
+fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str], recording: Option<&Path>) -> io::Result<Fuzzed> {
     let report = folder.join("report.json");
     let each = (calls / tools as u64).to_string();
     let own = env::current_exe()?;
@@ -202,6 +230,7 @@ fn fuzz(folder: &Path, tools: usize, calls: u64, more: &[&str]) -> io::Result<Fu
         .arg("--")
         .arg(own)
         .args(["serve", &tools.to_string()])
+        .args(recording)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
@@ -272,7 +301,9 @@ fn measure() -> io::Result<()> {
     let folder = folder.path();
     let mut server = Server::start(1)?;
     server.call(calls / 10, 1)?;
-    let single = server.call(calls, 1)?;
+    let recording = folder.join("lines");
+    fuzz(folder, 1, calls, ONE_AT_A_TIME, Some(&recording))?;
+    let single = server.repeat(&fs::read(&recording)?)?;
     let pipelined = server.call(calls * 10, IN_FLIGHT)?;
     server.end()?;
     println!("{:<44} {:>12} {:>8} {:>10} {:>9}", "", "calls/s", "relative", "CPU µs", "MiB");
@@ -285,17 +316,17 @@ fn measure() -> io::Result<()> {
         );
     };
     client("minimal client, one at a time", single);
-    line("fuzzer, one at a time", &fuzz(folder, 1, calls, &["--in-flight", "1"])?, single);
+    line("fuzzer, one at a time", &fuzz(folder, 1, calls, ONE_AT_A_TIME, None)?, single);
     client(&format!("minimal client, {IN_FLIGHT} in flight"), pipelined);
     let flight = IN_FLIGHT.to_string();
-    line("fuzzer, as many in flight", &fuzz(folder, 1, calls * 5, &["--in-flight", &flight])?, pipelined);
-    line("fuzzer, as it chooses", &fuzz(folder, 1, calls * 5, &[])?, pipelined);
+    line("fuzzer, as many in flight", &fuzz(folder, 1, calls * 5, &["--in-flight", &flight], None)?, pipelined);
+    line("fuzzer, as it chooses", &fuzz(folder, 1, calls * 5, &[], None)?, pipelined);
     // Each tool gets its own boundaries and malformed calls, so ninety tools are compared with one that is called
     // as often as each of them; there the program's start has more weight.
     let each = calls * 5 / TOOLS as u64;
-    line("fuzzer, ninety tools", &fuzz(folder, TOOLS, calls * 5, &[])?, pipelined);
-    line("fuzzer, one tool, as often as each", &fuzz(folder, 1, each, &[])?, pipelined);
-    line("fuzzer, ten tools, as often as each", &fuzz(folder, 10, each * 10, &[])?, pipelined);
-    line("fuzzer, a million calls", &fuzz(folder, 1, many, &[])?, pipelined);
+    line("fuzzer, ninety tools", &fuzz(folder, TOOLS, calls * 5, &[], None)?, pipelined);
+    line("fuzzer, one tool, as often as each", &fuzz(folder, 1, each, &[], None)?, pipelined);
+    line("fuzzer, ten tools, as often as each", &fuzz(folder, 10, each * 10, &[], None)?, pipelined);
+    line("fuzzer, a million calls", &fuzz(folder, 1, many, &[], None)?, pipelined);
     Ok(())
 }
