@@ -3,8 +3,11 @@
 //! `proptest` and `rand_regex` generate from expressions too, but reject anchors, ignore length
 //! bounds, and cannot be driven by a [`Source`]; hence this generator.
 
+mod variations;
+
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
+pub(super) use self::variations::Misreading;
 use super::source::Source;
 
 /// How often an unbounded repetition repeats beyond its minimum, unless a length requires more.

@@ -1,5 +1,7 @@
 //! Variations of recursive values: valid and invalid parts at several depths.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::super::instance_path::PathStep;
@@ -14,8 +16,14 @@ const DEPTHS: [(usize, &str, &str); 4] = [
     (16, "depth-of-sixteen-only", "depth-of-sixteen-rejected"),
 ];
 
-/// For each site whose schema refers to one around it, the site around it and its edits.
-pub(super) fn edits(sites: &[Site<'_>]) -> Vec<(usize, Edits)> {
+/// The maximum number of edits of a node that are moved into another node.
+const MAX_INNER: usize = 48;
+/// How many of these belong to one mutant.
+const MAX_INNER_OF_A_MUTANT: usize = 3;
+
+/// For each site whose schema refers to one around it, the site around it and its edits. `of_site` has the edits of a
+/// site itself.
+pub(super) fn edits(sites: &[Site<'_>], of_site: impl Fn(&Site<'_>) -> Edits) -> Vec<(usize, Edits)> {
     let mut found = Vec::new();
     for inner in sites {
         let Some(target) = inner.keywords.get("$ref").and_then(Value::as_str).and_then(|uri| uri.strip_prefix('#'))
@@ -26,9 +34,24 @@ pub(super) fn edits(sites: &[Site<'_>]) -> Vec<(usize, Edits)> {
         let Some((at, outer)) = outer.map(|at| (at, &sites[at])) else { continue };
         if let Some(steps) = inner.steps.strip_prefix(outer.steps.as_slice()).filter(|steps| !steps.is_empty()) {
             found.push((at, nested(outer.current, steps)));
+            found.push((at, inner_edits(outer.current, steps, of_site(outer))));
         }
     }
     found
+}
+
+/// What is varied in the outermost node, varied in one inside it.
+fn inner_edits(node: &Value, steps: &[PathStep], outer: Edits) -> Edits {
+    let mut edits: Edits = Vec::new();
+    let mut counts: HashMap<&'static str, usize> = HashMap::new();
+    for edit in outer.into_iter().filter(|edit| edit.value.is_object()) {
+        let count = counts.entry(edit.mutant).or_default();
+        *count += 1;
+        if *count <= MAX_INNER_OF_A_MUTANT && edits.len() < MAX_INNER {
+            edits.extend(place(node, steps, Some(edit.value)).map(|value| super::edit::edit("outermost-only", value)));
+        }
+    }
+    edits
 }
 
 fn nested(node: &Value, steps: &[PathStep]) -> Edits {

@@ -110,6 +110,8 @@ fn representations(current: &Value, with_multiples: bool) -> Edits {
     edits.push(edit("number-is-integer", 0.5));
     if !with_multiples {
         edits.push(edit("exponent-rejected", 1e-7));
+        // An integer too, as it is written with an exponent.
+        edits.push(edit("exponent-rejected", 1e16));
     }
     edits.push(edit("negative-rejected", -1));
     edits.push(edit("negative-zero-rejected", -0.0));

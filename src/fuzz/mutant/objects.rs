@@ -11,8 +11,12 @@ const MAX_ENTRIES: usize = 64;
 /// Names of additional members that servers treat in another way.
 const UNUSUAL_NAMES: [&str; 6] = ["_extra", "$extra", "__proto__", "constructor", "", "ключ"];
 
-/// The edits of an object, by keyword.
-pub(super) fn edits(keywords: &Map<String, Value>, members: &Map<String, Value>) -> Vec<Edits> {
+/// The edits of an object, by keyword. `elsewhere` are the members that objects at the same place have in other instances.
+pub(super) fn edits(
+    keywords: &Map<String, Value>,
+    members: &Map<String, Value>,
+    elsewhere: &Map<String, Value>,
+) -> Vec<Edits> {
     let required: Vec<&str> =
         keywords.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let declared = keywords.get("properties").and_then(Value::as_object);
@@ -21,6 +25,7 @@ pub(super) fn edits(keywords: &Map<String, Value>, members: &Map<String, Value>)
     edits.push(alone(&required, members));
     edits.push(dependent(keywords, &required, members));
     edits.push(conditions(keywords, members));
+    edits.push(of_others(members, elsewhere));
     edits.push(counts(keywords, &required, members));
     if let Some(names) = keywords.get("propertyNames").and_then(Value::as_object) {
         edits.push(renamed(names, members));
@@ -131,6 +136,16 @@ fn dependent(keywords: &Map<String, Value>, required: &[&str], members: &Map<Str
     edits
 }
 
+/// The object with a member that objects of another branch or under another condition have.
+fn of_others(members: &Map<String, Value>, elsewhere: &Map<String, Value>) -> Edits {
+    let mut edits = Vec::new();
+    for (name, value) in elsewhere.iter().filter(|(name, _)| !members.contains_key(*name)).take(MAX_MEMBERS) {
+        edits.push(edit("branch-members-mixed", with(members, name, value.clone())));
+        edits.push(edit("null-counts-as-absent", with(members, name, Value::Null)));
+    }
+    edits
+}
+
 /// Objects that meet the condition of `if`, that do not, and that lack its property, each without one of the others.
 fn conditions(keywords: &Map<String, Value>, members: &Map<String, Value>) -> Edits {
     let Some(tested) = keywords.get("if").and_then(|schema| schema.get("properties")).and_then(Value::as_object) else {
@@ -155,6 +170,7 @@ fn conditions(keywords: &Map<String, Value>, members: &Map<String, Value>) -> Ed
         for (mutant, base) in bases {
             let others: Vec<&String> = base.keys().filter(|other| *other != name).take(8).collect();
             edits.extend(others.iter().map(|other| edit(mutant, without(&base, other))));
+            edits.extend(others.iter().map(|other| edit("null-counts-as-absent", with(&base, other, Value::Null))));
             edits.push(edit(mutant, only(&base, &[name])));
             edits.push(edit(mutant, base.clone()));
         }

@@ -130,11 +130,10 @@ pub fn telling_arguments(schema: &ToolSchema, served: Option<&Value>) -> Telling
     let sites = sites(schema, &pool);
     let mut lists: Vec<Vec<Candidate>> = Vec::new();
     for site in &sites {
-        let known = items_at(site, &pool);
-        let own = of_site(site, &known).into_iter().map(|edits| candidates(site, edits)).collect();
+        let own = of_site(site, &pool).into_iter().map(|edits| candidates(site, edits)).collect();
         lists.push(interleave(own));
     }
-    for (at, edits) in depth::edits(&sites) {
+    for (at, edits) in depth::edits(&sites, |site| interleave(of_site(site, &pool))) {
         lists.push(candidates(&sites[at], edits));
     }
     // What was tried for each mutant, and whether it is known to be equivalent.
@@ -253,14 +252,25 @@ fn items_at(site: &Site<'_>, pool: &[Value]) -> Vec<Value> {
     arrays.flatten().take(64).cloned().collect()
 }
 
+/// The members of the objects at a site in all instances, each as it is first seen.
+fn members_at(site: &Site<'_>, pool: &[Value]) -> serde_json::Map<String, Value> {
+    let mut known = serde_json::Map::new();
+    for (name, value) in pool.iter().filter_map(|base| base.pointer(&site.location)?.as_object()).flatten() {
+        if !known.contains_key(name) {
+            known.insert(name.clone(), value.clone());
+        }
+    }
+    known
+}
+
 /// The edits of the value at a site, by kind.
-fn of_site(site: &Site<'_>, known: &[Value]) -> Vec<Edits> {
+fn of_site(site: &Site<'_>, pool: &[Value]) -> Vec<Edits> {
     let mut edits = choices::edits(site.keywords);
     match site.current {
         Value::Number(_) => edits.extend(numbers::edits(site.keywords, site.current)),
         Value::String(current) => edits.extend(text::edits(site.keywords, current)),
-        Value::Array(items) => edits.extend(arrays::edits(site.keywords, items, known)),
-        Value::Object(members) => edits.extend(objects::edits(site.keywords, members)),
+        Value::Array(items) => edits.extend(arrays::edits(site.keywords, items, &items_at(site, pool))),
+        Value::Object(members) => edits.extend(objects::edits(site.keywords, members, &members_at(site, pool))),
         Value::Null | Value::Bool(_) => {}
     }
     edits.extend(types::edits(site.keywords, site.current));
@@ -381,7 +391,7 @@ mod tests {
                 "s": {"type": "string", "minLength": 2, "maxLength": 5},
                 "p": {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$"},
                 "u": {"type": "string", "pattern": "[a-z]{2}"},
-                "d": {"type": "string", "pattern": "^[a-z]+\\.[a-z]+$"},
+                "d": {"type": "string", "pattern": "^[a-z]+\\.(com|org|test)$"},
                 "free": {"type": "string"},
             })),
             compile(&json!({

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::super::pattern::{Misreading, Pattern};
 use super::edit::{Edits, edit};
 
 /// Longer strings are not made.
@@ -57,6 +58,7 @@ pub(super) fn edits(keywords: &Map<String, Value>, current: &str) -> Vec<Edits> 
     edits.extend(length("maxLength").filter(|size| *size < MAX_LENGTH).map(|size| longest(size, current)));
     if let Some(pattern) = keywords.get("pattern").and_then(Value::as_str) {
         edits.push(patterns(pattern, current));
+        edits.extend(misread(pattern));
     }
     if let Some(format) = keywords.get("format").and_then(Value::as_str) {
         let own = FORMATS.iter().filter(|(name, ..)| *name == format);
@@ -64,6 +66,7 @@ pub(super) fn edits(keywords: &Map<String, Value>, current: &str) -> Vec<Edits> 
     }
     if !keywords.contains_key("enum") && !keywords.contains_key("const") {
         edits.push(PLAUSIBLE.iter().map(|(mutant, text)| edit(mutant, *text)).collect());
+        edits.push(vec![edit("double-dot-rejected", with_two_dots(current))]);
     }
     edits
 }
@@ -71,6 +74,15 @@ pub(super) fn edits(keywords: &Map<String, Value>, current: &str) -> Vec<Edits> 
 /// A string of so many characters that resembles another one.
 pub(super) fn of_length(length: usize, like: &str) -> String {
     if like.is_empty() { "a".repeat(length) } else { like.chars().cycle().take(length).collect() }
+}
+
+/// A string with two dots inside, as a name may have them that leads out of no folder.
+fn with_two_dots(current: &str) -> String {
+    let at = current.rfind('.').unwrap_or(current.len());
+    let (before, after) = current.split_at(at);
+    let before = if before.is_empty() { "a" } else { before };
+    let after = after.strip_prefix('.').unwrap_or("a");
+    format!("{before}..{after}")
 }
 
 fn shortest(size: usize, current: &str) -> Edits {
@@ -100,6 +112,34 @@ fn longest(size: usize, current: &str) -> Edits {
         edits.push(edit("length-without-combining", format!("{}\u{301}", of_length(size, "e"))));
     }
     edits
+}
+
+/// Strings that tell a pattern from one of which a part is different, by part.
+fn misread(pattern: &str) -> Vec<Edits> {
+    let variations = Pattern::parse(pattern).map(|pattern| pattern.variations()).unwrap_or_default();
+    let mut lists: Vec<Edits> = Vec::new();
+    for kind in [
+        Misreading::Count,
+        Misreading::AnyCharacter,
+        Misreading::Branch,
+        Misreading::WiderClass,
+        Misreading::NarrowerClass,
+    ] {
+        let own = variations.iter().filter(|(own, _)| *own == kind);
+        lists.push(own.map(|(_, text)| edit(name_of(kind), text.as_str())).collect());
+    }
+    lists.retain(|list| !list.is_empty());
+    lists
+}
+
+fn name_of(misreading: Misreading) -> &'static str {
+    match misreading {
+        Misreading::Count => "pattern-count-off-by-one",
+        Misreading::AnyCharacter => "pattern-dot-is-any",
+        Misreading::Branch => "pattern-branch-ignored",
+        Misreading::WiderClass => "pattern-class-too-wide",
+        Misreading::NarrowerClass => "pattern-class-too-narrow",
+    }
 }
 
 fn patterns(pattern: &str, current: &str) -> Edits {
