@@ -92,7 +92,17 @@ const RESULT_PHRASES: [&str; 4] =
     ["tools/call result", "output validation error", "invalid structured content", "has an output schema but"];
 
 /// Phrases of a value that is well-formed and names nothing that exists, in lower case.
-const LOOKUP_PHRASES: [&str; 4] = ["not found", "does not exist", "no such", "unknown "];
+const LOOKUP_PHRASES: [&str; 3] = ["not found", "does not exist", "no such"];
+
+/// What an unknown one of is a member that the schema may forbid, and no value that names nothing, in lower case.
+const MEMBER_WORDS: [&str; 10] =
+    ["member", "propert", "field", "argument", "parameter", "key", "option", "attribute", "keyword", "input"];
+
+/// Whether a text in lower case says that something is unknown that is no member of the arguments.
+fn names_unknown_value(lower: &str) -> bool {
+    let after = lower.match_indices("unknown ").map(|(at, found)| lower[at + found.len()..].trim_start());
+    after.into_iter().any(|rest| !MEMBER_WORDS.iter().any(|word| rest.starts_with(word)))
+}
 
 /// Whether a rejection is not about the schema of the arguments: the result is invalid, a value names nothing that exists,
 /// or something outside of the server failed.
@@ -100,7 +110,8 @@ pub(super) fn is_about_something_else(message: &str) -> bool {
     let lower = message.to_lowercase();
     let mentions = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
     let names_schema = VALIDATION_PHRASES.iter().any(|phrase| message.contains(phrase));
-    mentions(&RESULT_PHRASES) || !names_schema && (mentions(&LOOKUP_PHRASES) || is_environmental(message))
+    mentions(&RESULT_PHRASES)
+        || !names_schema && (mentions(&LOOKUP_PHRASES) || names_unknown_value(&lower) || is_environmental(message))
 }
 
 /// A call with valid arguments that the server rejects as invalid.
@@ -192,12 +203,16 @@ mod tests {
             "Output validation error: 'name' is a required property",
             "Context not found",
             "connect ECONNREFUSED 127.0.0.1:80",
+            "Unknown timezone Mars/Base",
         ] {
             assert!(is_about_something_else(message), "{message}");
         }
-        for message in
-            ["Invalid arguments for tool add: a: Required", "Input validation error: 'x' is not found in enum"]
-        {
+        for message in [
+            "Invalid arguments for tool add: a: Required",
+            "Input validation error: 'x' is not found in enum",
+            "billing: unknown member 'extra'",
+            "Unknown property: extra",
+        ] {
             assert!(!is_about_something_else(message), "{message}");
         }
     }

@@ -30,9 +30,38 @@ pub(super) fn edits(keywords: &Map<String, Value>, current: &Value) -> Vec<Edits
     edits.extend(bound("maximum").map(maximum));
     edits.extend(bound("exclusiveMinimum").map(exclusive_minimum));
     edits.extend(bound("exclusiveMaximum").map(exclusive_maximum));
+    let factor = bound("multipleOf").and_then(Number::as_i64).filter(|factor| *factor > 1);
+    if let Some(factor) = factor {
+        // What is no multiple is rejected whatever the bound.
+        let is_multiple = |value: &Value| value.as_i64().is_some_and(|value| value % factor == 0);
+        for list in &mut edits {
+            list.retain(|edit: &super::edit::Edit| is_multiple(&edit.value));
+        }
+        edits.push(multiples_beyond(bound("minimum"), bound("maximum"), factor));
+    }
     edits.extend(bound("multipleOf").map(multiples));
+    if types == ["integer"] {
+        // Only a validator that also takes fractions for integers would accept a fraction beyond a bound.
+        let is_whole = |value: &Value| value.as_f64().is_none_or(|number| number.fract() == 0.0);
+        let is_rounded = |mutant: &str| ["minimum-rounded", "maximum-rounded"].contains(&mutant);
+        let can_tell = |edit: &super::edit::Edit| !is_rounded(edit.mutant) || is_whole(&edit.value);
+        for list in &mut edits {
+            list.retain(can_tell);
+        }
+    }
     edits.push(representations(current, keywords.contains_key("multipleOf")));
-    edits.push(LARGE.iter().map(|(name, value)| edit(name, *value)).collect());
+    let nearest = |value: i64| factor.map_or(value, |factor| value - value % factor);
+    edits.push(LARGE.iter().map(|(name, value)| edit(name, nearest(*value))).collect());
+    edits
+}
+
+/// The multiples next to the bounds, outside of them.
+fn multiples_beyond(minimum: Option<&Number>, maximum: Option<&Number>, factor: i64) -> Edits {
+    let below =
+        minimum.and_then(Number::as_i64).map(|bound| bound.saturating_sub(1).div_euclid(factor).saturating_mul(factor));
+    let above = maximum.and_then(Number::as_i64).and_then(|bound| (bound.div_euclid(factor) + 1).checked_mul(factor));
+    let mut edits: Edits = below.into_iter().map(|value| edit("minimum-ignored", value)).collect();
+    edits.extend(above.into_iter().map(|value| edit("maximum-ignored", value)));
     edits
 }
 
@@ -104,16 +133,21 @@ fn representations(current: &Value, with_multiples: bool) -> Edits {
         #[expect(clippy::cast_precision_loss, reason = "it is less than 2^53")]
         let real = whole as f64;
         edits.push(edit("integral-fraction-rejected", real));
-        edits.push(edit("fraction-truncated", real + 0.5));
-        edits.push(edit("fraction-rounded", real + 0.000_1));
+        if !with_multiples {
+            edits.push(edit("fraction-truncated", real + 0.5));
+            edits.push(edit("fraction-rounded", real + 0.000_1));
+        }
     }
-    edits.push(edit("number-is-integer", 0.5));
     if !with_multiples {
+        edits.push(edit("number-is-integer", 0.5));
         edits.push(edit("exponent-rejected", 1e-7));
         // An integer too, as it is written with an exponent.
         edits.push(edit("exponent-rejected", 1e16));
     }
-    edits.push(edit("negative-rejected", -1));
+    edits.push(edit(
+        "negative-rejected",
+        if with_multiples { current.as_i64().map_or(-1, |whole| -whole.abs()) } else { -1 },
+    ));
     edits.push(edit("negative-zero-rejected", -0.0));
     edits.push(edit("zero-is-empty", 0));
     edits

@@ -238,6 +238,12 @@ fn matched(
         edits.push(edit("additional-ignored-after-a-match", with(members, "unexpected~", json!("a"))));
     }
     for pattern in patterns.keys() {
+        let value = members.values().next_back().cloned().unwrap_or(json!("a"));
+        for other in super::text::misread(pattern).into_iter().flatten() {
+            if let Some(name) = other.value.as_str().filter(|name| !members.contains_key(*name)) {
+                edits.push(edit(other.mutant, with(members, name, value.clone())));
+            }
+        }
         let plain: String = pattern.chars().filter(|c| c.is_alphanumeric() || "_-".contains(*c)).collect();
         for (mutant, name) in
             [("pattern-properties-anchored", format!("x{plain}")), ("pattern-properties-ignored", plain)]

@@ -60,11 +60,15 @@ impl<'s> Prover<'s> {
         if constraints.is_empty() {
             return Some(Validity::Valid);
         }
+        if lacks_several(&constraints) {
+            return constraints.into_iter().next().map(Validity::Violates);
+        }
         let only = constraints.into_iter().find(|constraint| self.is_only(constraint, arguments))?;
         (only.keyword != "format").then_some(Validity::Violates(only))
     }
 
-    /// Whether the arguments are valid without this constraint.
+    /// Whether the arguments are valid without this constraint. That they break `format` as well changes nothing: a
+    /// validator need not assert it.
     fn is_only(&mut self, constraint: &Constraint, arguments: &Value) -> bool {
         let (schema, dialect) = (self.schema.schema(), self.schema.dialect());
         let Some(relaxed) = self.relaxed.get_mut(constraint) else { return false };
@@ -74,8 +78,19 @@ impl<'s> Prover<'s> {
             let document = constraint::relax(schema, constraint, dialect);
             *relaxed = document.and_then(|document| compile::validator(&document, dialect).ok());
         }
-        relaxed.as_ref().is_some_and(|relaxed| relaxed.is_valid(arguments))
+        let only_format = |relaxed: &Validator| {
+            relaxed.iter_errors(arguments).all(|error| matches!(error.kind(), ValidationErrorKind::Format { .. }))
+        };
+        relaxed.as_ref().is_some_and(only_format)
     }
+}
+
+/// Whether several properties are missing from one object, and nothing else is wrong: the first says it for all.
+fn lacks_several(constraints: &[Constraint]) -> bool {
+    let is_same = |constraint: &Constraint| {
+        constraint.keyword == "required" && constraint.name.is_some() && constraint.pointer == constraints[0].pointer
+    };
+    constraints.len() > 1 && constraints.iter().all(is_same)
 }
 
 /// The constraint that an error is about.

@@ -503,6 +503,74 @@ mod tests {
         assert!(telling_arguments(&schema, None).arguments.iter().any(is_told));
     }
 
+    /// The arguments for a mutant.
+    fn told_by(schema: &Value, name: &str) -> Vec<TellingArguments> {
+        let schema = ToolSchema::compile(schema, Dialect::Draft202012).expect("a usable schema");
+        let telling = telling_arguments(&schema, None).arguments;
+        telling.into_iter().filter(|one| one.mutants.iter().any(|(_, own)| *own == name)).collect()
+    }
+
+    #[test]
+    fn members_of_another_branch_are_tried_and_null_is_no_absence() {
+        let branch = |kind: &str, name: &str| {
+            json!({"type": "object", "properties": {"kind": {"const": kind}, (name): {"type": "integer"}},
+                   "required": ["kind", name], "additionalProperties": false})
+        };
+        let schema =
+            json!({"type": "object", "properties": {"step": {"oneOf": [branch("wait", "ms"), branch("click", "x")]}}});
+        for name in ["branch-members-mixed", "null-counts-as-absent"] {
+            let has_both = |one: &TellingArguments| {
+                let step = &one.arguments["step"];
+                one.violates.is_some() && step.get("ms").is_some() && step.get("x").is_some()
+            };
+            assert!(told_by(&schema, name).iter().any(has_both), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_condition_of_a_recursive_node_is_tried_inside_another_one() {
+        let node = json!({
+            "type": "object",
+            "properties": {"kind": {"enum": ["file", "folder"]},
+                           "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "required": ["kind"],
+            "if": {"properties": {"kind": {"const": "file"}}},
+            "then": {"properties": {"children": false}},
+        });
+        let schema =
+            json!({"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
+        let is_inner = |one: &TellingArguments| {
+            let root = &one.arguments["root"];
+            let file = root.pointer("/children/0").filter(|child| child["kind"] == "file");
+            root["kind"] == "folder" && file.is_some_and(|file| file.get("children").is_some())
+        };
+        assert!(told_by(&schema, "outermost-only").iter().any(|one| one.violates.is_some() && is_inner(one)));
+    }
+
+    #[test]
+    fn what_breaks_a_format_as_well_breaks_the_pattern() {
+        let moment = json!({"type": "string", "format": "date-time", "pattern": "Z$"});
+        let schema = json!({"type": "object", "properties": {"at": moment}});
+        let violates = |one: &TellingArguments| one.violates.as_ref().is_some_and(|own| own.keyword == "pattern");
+        assert!(told_by(&schema, "pattern-ignored").iter().any(violates));
+    }
+
+    #[test]
+    fn several_missing_members_are_one_violation() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+                            "required": ["a", "b"]});
+        assert!(told_by(&schema, "required-all-or-none").iter().any(|one| one.arguments == json!({})));
+    }
+
+    #[test]
+    fn bounds_of_multiples_are_passed_by_a_multiple() {
+        let schema = json!({"type": "object", "properties": {
+            "tip": {"type": "integer", "minimum": 0, "maximum": 30, "multipleOf": 5}}});
+        for (name, value) in [("minimum-ignored", -5), ("maximum-ignored", 35)] {
+            assert!(told_by(&schema, name).iter().any(|one| one.arguments["tip"] == value), "{name}");
+        }
+    }
+
     #[test]
     fn variation_starts_from_arguments_that_are_served() {
         let schema = compile(&json!({"id": {"type": "string"}, "limit": {"type": "integer", "minimum": 1}}));

@@ -64,7 +64,7 @@ pub(super) fn edits(keywords: &Map<String, Value>, current: &str) -> Vec<Edits> 
         let own = FORMATS.iter().filter(|(name, ..)| *name == format);
         edits.push(own.map(|(_, mutant, text)| edit(mutant, *text)).collect());
     }
-    if !keywords.contains_key("enum") && !keywords.contains_key("const") {
+    if ["enum", "const", "format"].iter().all(|keyword| !keywords.contains_key(*keyword)) {
         edits.push(PLAUSIBLE.iter().map(|(mutant, text)| edit(mutant, *text)).collect());
         edits.push(vec![edit("double-dot-rejected", with_two_dots(current))]);
     }
@@ -115,7 +115,7 @@ fn longest(size: usize, current: &str) -> Edits {
 }
 
 /// Strings that tell a pattern from one of which a part is different, by part.
-fn misread(pattern: &str) -> Vec<Edits> {
+pub(super) fn misread(pattern: &str) -> Vec<Edits> {
     let variations = Pattern::parse(pattern).map(|pattern| pattern.variations()).unwrap_or_default();
     let mut lists: Vec<Edits> = Vec::new();
     for kind in [
