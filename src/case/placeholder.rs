@@ -14,6 +14,12 @@ pub(crate) const MAX_TEXT: usize = 1_000_000;
 /// The greatest number of arrays that `${nested.N}` inserts.
 pub(crate) const MAX_NESTED: usize = 100_000;
 
+/// The greatest number of members that `${members.N}` inserts.
+pub(crate) const MAX_MEMBERS: usize = 100_000;
+
+/// The greatest length of a message that `${fill.N}` fills, in bytes.
+pub(crate) const MAX_FILLED: usize = 16 << 20;
+
 /// The greatest number of digits that `${digits.N}` inserts.
 pub(crate) const MAX_DIGITS: usize = 100_000;
 
@@ -64,6 +70,10 @@ pub enum Placeholder {
     Text(usize),
     /// `${nested.N}`: the JSON text of `N` arrays, each inside the one before, for `raw`.
     Nested(usize),
+    /// `${fill.N}`: as many letters as the message needs to be `N` bytes long, without the line ending.
+    Fill(usize),
+    /// `${members.N}`: an object of `N` members.
+    Members(usize),
     /// `${digits.N}`: the JSON text of an integer of `N` digits, for `raw`.
     Digits(usize),
     /// `${served-method}`: a method whose requests need no parameters and that the server serves: `tools/list` if it has
@@ -167,6 +177,8 @@ impl Placeholder {
             | Self::PromptArgument
             | Self::PageCursor
             | Self::Text(_)
+            | Self::Fill(_)
+            | Self::Members(_)
             | Self::Nested(_)
             | Self::Digits(_)
             | Self::ServedMethod
@@ -229,6 +241,8 @@ impl fmt::Display for Placeholder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(length) => write!(f, "${{text.{length}}}"),
+            Self::Fill(length) => write!(f, "${{fill.{length}}}"),
+            Self::Members(count) => write!(f, "${{members.{count}}}"),
             Self::Nested(depth) => write!(f, "${{nested.{depth}}}"),
             Self::Digits(number) => write!(f, "${{digits.{number}}}"),
             Self::Saved(name) => write!(f, "${{saved.{name}}}"),
@@ -253,6 +267,12 @@ pub enum UnknownPlaceholder {
     /// The length in `${text.N}` is not a number, or too great.
     #[error("the length in `${{text.{0}}}` is not a number up to {MAX_TEXT}")]
     Length(String),
+    /// The length in `${fill.N}` is not a number, or too great.
+    #[error("the length in `${{fill.{0}}}` is not a number up to {MAX_FILLED}")]
+    Filled(String),
+    /// The number in `${members.N}` is not a number, or too great.
+    #[error("the number in `${{members.{0}}}` is not a number up to {MAX_MEMBERS}")]
+    Members(String),
     /// The depth in `${nested.N}` is not a number, or too great.
     #[error("the depth in `${{nested.{0}}}` is not a number up to {MAX_NESTED}")]
     Depth(String),
@@ -267,31 +287,37 @@ pub enum UnknownPlaceholder {
     Unclosed,
 }
 
+/// A placeholder with a number up to a maximum.
+fn number(
+    text: &str,
+    most: usize,
+    placeholder: impl Fn(usize) -> Placeholder,
+    unknown: impl Fn(String) -> UnknownPlaceholder,
+) -> Result<Placeholder, UnknownPlaceholder> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = text.parse().ok().filter(|value| is_number && *value <= most);
+    value.map(placeholder).ok_or_else(|| unknown(text.to_owned()))
+}
+
 impl FromStr for Placeholder {
     type Err = UnknownPlaceholder;
 
     /// Parses what is between `${` and `}`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if let Some(length) = name.strip_prefix("text.") {
-            let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
-            return match length.parse() {
-                Ok(length) if digits && length <= MAX_TEXT => Ok(Self::Text(length)),
-                _ => Err(UnknownPlaceholder::Length(length.to_owned())),
-            };
+            return number(length, MAX_TEXT, Self::Text, UnknownPlaceholder::Length);
+        }
+        if let Some(length) = name.strip_prefix("fill.") {
+            return number(length, MAX_FILLED, Self::Fill, UnknownPlaceholder::Filled);
+        }
+        if let Some(count) = name.strip_prefix("members.") {
+            return number(count, MAX_MEMBERS, Self::Members, UnknownPlaceholder::Members);
         }
         if let Some(depth) = name.strip_prefix("nested.") {
-            let digits = !depth.is_empty() && depth.bytes().all(|byte| byte.is_ascii_digit());
-            return match depth.parse() {
-                Ok(depth) if digits && depth <= MAX_NESTED => Ok(Self::Nested(depth)),
-                _ => Err(UnknownPlaceholder::Depth(depth.to_owned())),
-            };
+            return number(depth, MAX_NESTED, Self::Nested, UnknownPlaceholder::Depth);
         }
-        if let Some(number) = name.strip_prefix("digits.") {
-            let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            return match number.parse() {
-                Ok(number) if digits && number <= MAX_DIGITS => Ok(Self::Digits(number)),
-                _ => Err(UnknownPlaceholder::Digits(number.to_owned())),
-            };
+        if let Some(digits) = name.strip_prefix("digits.") {
+            return number(digits, MAX_DIGITS, Self::Digits, UnknownPlaceholder::Digits);
         }
         if let Some(saved) = name.strip_prefix("saved.") {
             let fine = is_saved_name(saved);
@@ -421,6 +447,10 @@ mod tests {
             assert_eq!(placeholder.to_string(), format!("${{{name}}}"));
         }
         assert_eq!("text.5000".parse(), Ok(Placeholder::Text(5000)));
+        assert_eq!("fill.4096".parse(), Ok(Placeholder::Fill(4096)));
+        assert_eq!("members.7".parse(), Ok(Placeholder::Members(7)));
+        assert_eq!(Placeholder::Members(7).to_string(), "${members.7}");
+        assert_eq!(Placeholder::Fill(4096).to_string(), "${fill.4096}");
         assert_eq!("nested.7".parse(), Ok(Placeholder::Nested(7)));
         assert_eq!("digits.12".parse(), Ok(Placeholder::Digits(12)));
         assert_eq!(Placeholder::Digits(3).to_string(), "${digits.3}");
@@ -436,6 +466,8 @@ mod tests {
         assert_eq!(message("tol"), "unknown placeholder `${tol}`");
         assert_eq!(message("text.1000001"), "the length in `${text.1000001}` is not a number up to 1000000");
         assert_eq!(message("nested.x"), "the depth in `${nested.x}` is not a number up to 100000");
+        assert_eq!(message("members."), "the number in `${members.}` is not a number up to 100000");
+        assert_eq!(message("fill.-1"), "the length in `${fill.-1}` is not a number up to 16777216");
         assert_eq!(message("digits.x"), "the number in `${digits.x}` is not a number up to 100000");
         assert_eq!(message("text.+5"), "the length in `${text.+5}` is not a number up to 1000000");
         assert_eq!(

@@ -96,6 +96,15 @@ fn follows_notification(index: &ConnectionIndex<'_>, position: usize, response: 
         })
 }
 
+/// Whether a message is so long that a server may refuse it without reading it up to its id.
+fn is_large(index: &ConnectionIndex<'_>, position: usize) -> bool {
+    const LARGE: usize = 1 << 16;
+    match &index.record.entries[position].event {
+        Event::Sent { frame, .. } => frame.bytes > LARGE,
+        _ => false,
+    }
+}
+
 /// Checks that responses with a member have the id of their request, in value and JSON type.
 pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember) -> CheckResult {
     let member = match member {
@@ -118,6 +127,9 @@ pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember)
         }
         // The body of an HTTP error is about the HTTP request, and the transport text lets it have no id.
         if is_lost_id(received) && index.record.is_rejected_by_status(position) {
+            continue;
+        }
+        if is_lost_id(received) && is_large(index, exchange.sent) {
             continue;
         }
         checked.record(exchange.has_altered_id.then(|| {

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use super::connection_state::{ConnectionState, Output};
 use super::fault::{Fault, FaultSet};
+use super::injection::size::{self, Treatment};
 use super::injection::{crash, surrogate};
 use super::interception::{Interception, Interceptor};
+use super::message::{INVALID_REQUEST, RpcError};
 use super::method::Methods;
 
 #[derive(Debug)]
@@ -56,18 +58,11 @@ impl<'a> Connection<'a> {
         let intercepted = self.intercept_line(line);
         let is_served = !self.closed && !self.wedged && !intercepted && !line.trim_ascii().is_empty();
         if is_served && !self.state.is_enabled(Fault::NeverAnswers) {
-            match serde_json::from_slice(line) {
-                _ if crash::exits(line, self.state.session.is_some(), |fault| self.state.is_enabled(fault)) => {
-                    self.closed = true;
-                }
-                Ok(value) if self.state.is_enabled(Fault::IdLastRejected) && has_id_last(&value) => {
-                    self.receive_invalid_json();
-                }
-                Ok(value) => self.receive_value(value),
-                Err(_) => match surrogate::served(line, |fault| self.state.is_enabled(fault)) {
-                    Some(value) => self.receive_value(value),
-                    None => self.receive_invalid_json(),
-                },
+            match size::treatment(line, |fault| self.state.is_enabled(fault)) {
+                Some(Treatment::Exits) => self.closed = true,
+                Some(Treatment::Ignored) => {}
+                Some(Treatment::Refused) => self.refuse(),
+                None => self.serve_line(line),
             }
         }
         if self.closed {
@@ -78,6 +73,27 @@ impl<'a> Connection<'a> {
             surrogate::restore(&mut output);
         }
         output
+    }
+
+    fn serve_line(&mut self, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            _ if crash::exits(line, self.state.session.is_some(), |fault| self.state.is_enabled(fault)) => {
+                self.closed = true;
+            }
+            Ok(value) if self.state.is_enabled(Fault::IdLastRejected) && has_id_last(&value) => {
+                self.receive_invalid_json();
+            }
+            Ok(value) => self.receive_value(value),
+            Err(_) => match surrogate::served(line, |fault| self.state.is_enabled(fault)) {
+                Some(value) => self.receive_value(value),
+                None => self.receive_invalid_json(),
+            },
+        }
+    }
+
+    /// Answers a message that is too large with an error, without the id: it is not read that far.
+    fn refuse(&mut self) {
+        self.state.reject(None, RpcError::new(INVALID_REQUEST, "Message too large"));
     }
 
     /// Intercepts the unparsed line; true if nothing else is to be done with it.

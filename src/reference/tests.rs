@@ -264,7 +264,24 @@ impl Script {
         }
     }
 
+    fn large_messages(&mut self) {
+        let mut nested = json!([]);
+        for _ in 0..520 {
+            nested = json!([nested]);
+        }
+        let members: serde_json::Map<String, Value> = (0..1_001).map(|at| (format!("m{at}"), json!(at))).collect();
+        for part in [json!("x".repeat(101_000)), nested, json!({"x".repeat(1_025): 1}), json!(members)] {
+            let mut params = self.with_meta(json!({}), &json!({}));
+            params["conformance"] = part;
+            self.line(&json!({"jsonrpc": "2.0", "id": 906, "method": "tools/list", "params": params}));
+        }
+        let params = self.with_meta(json!({}), &json!({}));
+        self.line(&json!({"jsonrpc": "2.0", "id": "x".repeat(300), "method": "tools/list", "params": params}));
+        self.line(&json!({"jsonrpc": "2.0", "id": 907, "method": "x".repeat(1_025), "params": params}));
+    }
+
     fn invalid_messages(&mut self) {
+        self.large_messages();
         let call = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
         self.line(&json!([call(900), {"jsonrpc": "2.0", "method": "notifications/x"}, call(901)]));
         self.line(&json!([{"jsonrpc": "2.0", "method": "notifications/x"}]));

@@ -141,8 +141,11 @@ fn group<'a>(
             findings.sort_by(|a, b| {
                 let accepted = a.finding.accepted.is_some().cmp(&b.finding.accepted.is_some());
                 let weight = b.finding.verdict.cmp(&a.finding.verdict);
-                // What most tools do is the most general.
-                accepted.then(weight).then(b.tools.len().cmp(&a.tools.len())).then(a.message.cmp(b.message))
+                // What most tools do is the most general; of one case, what came first is the cause of what follows.
+                accepted
+                    .then(weight)
+                    .then(b.tools.len().cmp(&a.tools.len()))
+                    .then(a.cases.first().cmp(&b.cases.first()))
             });
             let first = findings.first()?.finding;
             Some(RequirementGroup {

@@ -191,7 +191,7 @@ pub(crate) async fn run_cases(
 pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 20] = [
+pub(crate) const CONFORMING: [Fault; 22] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -207,6 +207,8 @@ pub(crate) const CONFORMING: [Fault; 20] = [
     Fault::Http(HttpFault::AuthErrorWithId),
     Fault::Http(HttpFault::AuthOAuthBody),
     Fault::Http(HttpFault::AuthPageBody),
+    Fault::LongLineRefused,
+    Fault::NestedRequestRefused,
     Fault::ParticularTools,
     Fault::RenderKinds,
     Fault::SurrogateIdEchoed,

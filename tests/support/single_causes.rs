@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 25] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 33] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -20,10 +20,22 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 25] = [
             "jsonrpc/invalid-utf8-survived",
             "jsonrpc/deep-nesting",
             "jsonrpc/long-number",
+            "jsonrpc/nested-message",
             "jsonrpc/lone-surrogate",
             "jsonrpc/lone-surrogate-id",
         ],
     ),
+    (Fault::LongLineExits, &["jsonrpc/long-message", "mrtr/state-untrusted"]),
+    (
+        Fault::LongLineIgnored,
+        &["jsonrpc/long-message", "jsonrpc/nested-message", "jsonrpc/long-parts", "mrtr/state-untrusted"],
+    ),
+    (Fault::NestedRequestExits, &["jsonrpc/nested-message"]),
+    (Fault::NestedRequestIgnored, &["jsonrpc/nested-message"]),
+    (Fault::LongIdCut, &["jsonrpc/long-parts", "jsonrpc/answered-once"]),
+    (Fault::LongMethodExits, &["jsonrpc/long-parts"]),
+    (Fault::LongKeyIgnored, &["jsonrpc/long-parts"]),
+    (Fault::ManyMembersExit, &["jsonrpc/long-parts"]),
     (Fault::CancellationWedges, &["jsonrpc/cancelled-unanswered", "cancellation/without-params"]),
     (Fault::NotificationWedges, &["jsonrpc/notification-unanswered"]),
     (Fault::ToolsListUnanswered, &["tools/list/answered"]),

@@ -25,6 +25,16 @@ macro_rules! base_faults {
             SurrogateIdReplaced, "surrogate-id-replaced", EVERY, "returns a fixed id in place of one with an escaped lone surrogate";
             DeepInputExits, "deep-input-exits", EVERY, "exits on a message with more than 1,000 nested arrays";
             LongNumberExits, "long-number-exits", EVERY, "exits on a number of more than 4,300 digits";
+            LongLineExits, "long-line-exits", EVERY, "exits on a message of 65,536 bytes or more";
+            LongLineIgnored, "long-line-ignored", EVERY, "never answers a message of more than 8,192 bytes";
+            LongLineRefused, "long-line-refused", EVERY, "conforms, but refuses messages of more than 100,000 bytes";
+            NestedRequestExits, "nested-request-exits", EVERY, "exits on a request with more than 126 nested arrays";
+            NestedRequestIgnored, "nested-request-ignored", EVERY, "never answers a request with more than 512 nested arrays";
+            NestedRequestRefused, "nested-request-refused", EVERY, "conforms, but refuses more than 100 nested arrays";
+            LongIdCut, "long-id-cut", EVERY, "returns only the first 255 characters of a longer id";
+            LongMethodExits, "long-method-exits", EVERY, "exits on a method of more than 1,024 characters";
+            LongKeyIgnored, "long-key-ignored", EVERY, "never answers a request with a key of more than 1,024 characters";
+            ManyMembersExit, "many-members-exit", EVERY, "exits on an object with more than 1,000 members";
             IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";

@@ -51,7 +51,7 @@ fn longest_number(line: &[u8]) -> usize {
 }
 
 /// The greatest number of arrays that are open at once. Brackets in strings count too, which no test relies on.
-fn deepest_array(line: &[u8]) -> usize {
+pub(super) fn deepest_array(line: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in line {
         match byte {

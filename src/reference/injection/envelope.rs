@@ -101,6 +101,9 @@ fn changed_id(id: &Value, message: &Object, is_active: &dyn Fn(Fault) -> bool) -
                 None
             }
         }
+        Value::String(text) if is_active(Fault::LongIdCut) && text.chars().count() > 255 => {
+            Some(json!(text.chars().take(255).collect::<String>()))
+        }
         Value::String(text) if is_active(Fault::UnicodeIdMangled) && !text.is_ascii() => {
             let ascii: String = text.chars().map(|letter| if letter.is_ascii() { letter } else { '?' }).collect();
             Some(json!(ascii))

@@ -12,6 +12,7 @@ mod hostile;
 pub(super) mod primitive;
 pub(super) mod serialization;
 pub(super) mod silence;
+pub(super) mod size;
 pub(super) mod surrogate;
 pub(super) mod task;
 pub(super) mod tool_list;

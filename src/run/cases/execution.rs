@@ -6,6 +6,7 @@
 mod bindings;
 mod candidates;
 mod execution_share;
+mod filled_message;
 mod http_steps;
 mod lasting_call;
 mod retry_step;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::filled_message::fill_mark;
 use super::tool_arguments::{BoundTool, MissingValue, altered, swapped_case};
 use crate::case::{Case, HintRequest, Placeholder, fill, fill_text};
 use crate::client::{CLIENT_HEADER_VALUE, FOREIGN_AUTHORIZATION, SECOND_AUTHORIZATION};
@@ -130,6 +131,8 @@ impl<'a> Bindings<'a> {
             Placeholder::PromptArguments => Ok(json!(self.prompt(session)?.1)),
             Placeholder::PromptArgument => Ok(json!(self.prompt(session)?.1.keys().next())),
             Placeholder::Text(length) => Ok(json!("x".repeat(*length))),
+            Placeholder::Members(count) => Ok((0..*count).map(|at| (format!("member-{at}"), json!(at))).collect()),
+            Placeholder::Fill(length) => Ok(json!(fill_mark(*length))),
             Placeholder::Nested(depth) => Ok(json!(format!("{}{}", "[".repeat(*depth), "]".repeat(*depth)))),
             Placeholder::Digits(number) => Ok(json!("7".repeat(*number))),
             Placeholder::ServedMethod => Ok(json!(served_method(session))),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::bindings::Bindings;
+use super::filled_message::filled_up;
 use super::tool_arguments::MissingValue;
 use crate::case::{HttpCall, Transfer, Until};
 use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
@@ -176,5 +177,5 @@ fn filled_message(
     let message = bindings.fill(message, session)?;
     let method = message.get("method").and_then(Value::as_str);
     let is_request = method.is_some_and(|method| !method.starts_with("notifications/"));
-    Ok(session.complete(&message, is_request, meta))
+    Ok(filled_up(session.complete(&message, is_request, meta)))
 }

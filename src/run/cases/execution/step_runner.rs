@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use serde_json::Value;
 
 use super::bindings::Bindings;
+use super::filled_message::{filled_up, with_nested_parts};
 use super::http_steps::OpenResponses;
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
@@ -156,12 +157,16 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.note_unsure(&step.action, sent);
             }
             Action::Raw { line, .. } => {
-                let line = match line {
-                    RawLine::Text(text) => self.bindings.fill_text(text, self.session)?.into_bytes(),
-                    RawLine::Bytes(bytes) => bytes.clone(),
+                let (line, readable) = match line {
+                    RawLine::Text(text) => {
+                        let (line, readable) =
+                            with_nested_parts(text, |text| self.bindings.fill_text(text, self.session))?;
+                        (line.into_bytes(), readable.into_bytes())
+                    }
+                    RawLine::Bytes(bytes) => (bytes.clone(), bytes.clone()),
                 };
                 // The frame keeps only the beginning of an invalid line, which is meant for what servers write.
-                let frame = Frame::parse(&line).with_raw(line);
+                let frame = Frame::parse(&readable).with_raw(line);
                 let from = self.session.connection.len();
                 let id = frame.json().and_then(|value| value.get("id")).cloned();
                 self.session.send_frame(frame, Some(step_id)).await;
@@ -270,7 +275,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         let Outgoing { message, meta, pipelined, save } = outgoing;
         let meta = self.filled_meta(meta)?;
         let kind = request_kind(&step.action, &message, self.session);
-        let message = self.session.complete(&message, true, meta.as_ref());
+        let message = filled_up(self.session.complete(&message, true, meta.as_ref()));
         let from = self.session.connection.len();
         self.session.send(&message, Some(step_id)).await;
         let id = message.get("id").cloned().unwrap_or(Value::Null);
