@@ -32,7 +32,7 @@ macro_rules! base_faults {
             NestedRequestIgnored, "nested-request-ignored", EVERY, "never answers a request with more than 512 nested arrays";
             NestedRequestRefused, "nested-request-refused", EVERY, "conforms, but refuses more than 100 nested arrays";
             LongIdCut, "long-id-cut", EVERY, "returns only the first 255 characters of a longer id";
-            LongMethodExits, "long-method-exits", EVERY, "exits on a method of more than 1,024 characters";
+            LongMethodExits, "long-method-exits", EVERY, "exits on a method of more than 255 characters";
             LongKeyIgnored, "long-key-ignored", EVERY, "never answers a request with a key of more than 1,024 characters";
             ManyMembersExit, "many-members-exit", EVERY, "exits on an object with more than 1,000 members";
             IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";

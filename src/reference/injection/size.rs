@@ -43,7 +43,7 @@ pub(in crate::reference) fn treatment(line: &[u8], is_enabled: impl Fn(Fault) ->
     match fault {
         Fault::LongMethodExits => {
             let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-            (method.len() > 1_024).then_some(Treatment::Exits)
+            (method.len() > 255).then_some(Treatment::Exits)
         }
         Fault::LongKeyIgnored => has_object(&message, &|key, _| key > 1_024).then_some(Treatment::Ignored),
         _ => has_object(&message, &|_, members| members > 1_000).then_some(Treatment::Exits),
