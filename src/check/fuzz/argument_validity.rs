@@ -95,8 +95,7 @@ const RESULT_PHRASES: [&str; 4] =
 const LOOKUP_PHRASES: [&str; 3] = ["not found", "does not exist", "no such"];
 
 /// What an unknown one of is a member that the schema may forbid, and no value that names nothing, in lower case.
-const MEMBER_WORDS: [&str; 10] =
-    ["member", "propert", "field", "argument", "parameter", "key", "option", "attribute", "keyword", "input"];
+const MEMBER_WORDS: [&str; 5] = ["member", "propert", "argument", "parameter", "keyword"];
 
 /// Whether a text in lower case says that something is unknown that is no member of the arguments.
 fn names_unknown_value(lower: &str) -> bool {
@@ -204,6 +203,7 @@ mod tests {
             "Context not found",
             "connect ECONNREFUSED 127.0.0.1:80",
             "Unknown timezone Mars/Base",
+            "unknown key: color",
         ] {
             assert!(is_about_something_else(message), "{message}");
         }

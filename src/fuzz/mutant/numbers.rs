@@ -129,7 +129,7 @@ fn multiples(factor: &Number) -> Edits {
 /// another one depends on how it is read, so that nothing is said of it `with_multiples`.
 fn representations(current: &Value, with_multiples: bool) -> Edits {
     let mut edits = vec![];
-    if let Some(whole) = current.as_i64().filter(|whole| whole.abs() < 1 << 53) {
+    if let Some(whole) = current.as_i64().filter(|whole| whole.unsigned_abs() < 1 << 53) {
         #[expect(clippy::cast_precision_loss, reason = "it is less than 2^53")]
         let real = whole as f64;
         edits.push(edit("integral-fraction-rejected", real));
@@ -146,7 +146,7 @@ fn representations(current: &Value, with_multiples: bool) -> Edits {
     }
     edits.push(edit(
         "negative-rejected",
-        if with_multiples { current.as_i64().map_or(-1, |whole| -whole.abs()) } else { -1 },
+        if with_multiples { current.as_i64().and_then(i64::checked_abs).map_or(-1, |size| -size) } else { -1 },
     ));
     edits.push(edit("negative-zero-rejected", -0.0));
     edits.push(edit("zero-is-empty", 0));

@@ -81,7 +81,7 @@ fn with_two_dots(current: &str) -> String {
     let at = current.rfind('.').unwrap_or(current.len());
     let (before, after) = current.split_at(at);
     let before = if before.is_empty() { "a" } else { before };
-    let after = after.strip_prefix('.').unwrap_or("a");
+    let after = after.strip_prefix('.').filter(|rest| !rest.is_empty()).unwrap_or("a");
     format!("{before}..{after}")
 }
 
