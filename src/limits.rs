@@ -352,8 +352,14 @@ pub(crate) const FIRST_PROCESSES_OF_SLOW_SERVER: usize = 32;
 pub(crate) const FIRST_SESSIONS_OF_SLOW_SERVER: usize = 16;
 
 /// How many processes or sessions it has at most: more are allowed while it opens them as fast as the first one, and of
-/// processes while half of the machine's memory is free.
-pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 96;
+/// processes while half of the machine's memory is free, and while there are files for their streams.
+pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 192;
+
+/// How many files a process of the server needs: its three streams, and one to see its end.
+pub(crate) const FILES_PER_PROCESS: u64 = 4;
+
+/// How many files everything else needs.
+pub(crate) const OTHER_FILES: u64 = 200;
 
 /// How many times longer than the first opening another one may take if the open sessions do not slow it down.
 pub(crate) const EQUALLY_FAST_FACTOR: f32 = 1.5;
@@ -372,6 +378,9 @@ pub(crate) const MAX_MORE_SESSIONS_OF_SLOW_SERVER: usize = 32;
 
 /// How many cases a further session is worth.
 pub(crate) const MIN_CASES_PER_SESSION: usize = 3;
+
+/// How many requests of a case a further session is worth: opening one takes about as long as one of them.
+pub(crate) const MIN_REQUESTS_PER_SESSION: usize = 2;
 
 /// How many further sessions one case runs on.
 pub(crate) const MAX_SESSIONS_PER_CASE: usize = 32;

@@ -244,7 +244,7 @@ impl Transcript {
 }
 
 /// Whether one of the last messages of a case may be answered without a usable id: a line that is not a
-/// message, an array, a notification, or a malformed request.
+/// message or may not be readable, an array, a notification, or a malformed request.
 #[must_use]
 pub(crate) fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
     const LAST: usize = 2;
@@ -253,7 +253,7 @@ pub(crate) fn allows_null_id_response(before: &[Arc<Entry>]) -> bool {
         _ => None,
     });
     sent.take(LAST).any(|frame| match frame.json() {
-        Some(_) if frame.has_lone_surrogate() => true,
+        Some(_) if frame.may_be_unreadable() => true,
         Some(value) => match MessageKind::of(value) {
             MessageKind::Request { id, .. } => is_malformed_request(value, id),
             MessageKind::Response { .. } => false,
@@ -457,6 +457,27 @@ mod tests {
         ]);
         assert!(one.exchanges()[1].has_altered_id);
         assert!(one.exchanges()[0].responses.is_empty());
+    }
+
+    #[test]
+    fn a_null_id_belongs_to_a_line_that_may_not_be_readable_rather_than_to_the_next_request() {
+        let nested = |depth: usize| {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","b":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+            Frame::parse(br#"{"jsonrpc":"2.0","id":1,"method":"a","b":[]}"#).with_raw(line.into_bytes())
+        };
+        let altered = |first: Frame| {
+            let mut record = transcript(&[
+                (true, json!({"id": 2, "method": "b"})),
+                (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
+            ]);
+            let sent = Event::Sent { frame: first, step_id: Some(StepId { execution: 0, step: 0 }) };
+            record.entries.insert(0, Arc::new(Entry { at: Duration::ZERO, event: sent }));
+            record.exchanges()[1].has_altered_id
+        };
+        assert!(altered(nested(3)) && !altered(nested(100)));
+        let long = json!({"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"text": "x".repeat(70_000)}});
+        assert!(!altered(Frame::from_value(&long)));
     }
 
     #[test]

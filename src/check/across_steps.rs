@@ -118,8 +118,8 @@ fn values_to_compare(
             return Some(Compared { values: Vec::new(), positions });
         }
     }
-    let values: Vec<Option<Vec<Value>>> = together
-        .steps
+    let steps = needed_steps(body, together, execution);
+    let values: Vec<Option<Vec<Value>>> = steps
         .iter()
         .map(|name| values_of_step(body, name, together.path.as_ref(), revision, execution, &mut positions))
         .collect();
@@ -135,6 +135,10 @@ fn values_to_compare(
         }
         return None;
     };
+    if steps.len() < together.steps.len() && violating_pair(Comparison::SameSet, &values).is_some() {
+        judged.withdraw_pass(Verdict::Error, "the last of the compared requests was not made");
+        return None;
+    }
     if together.check == Comparison::SameSetAsShared {
         let paginating =
             body.steps.iter().find(|step| step.name.as_ref().is_some_and(|name| together.steps.contains(name)));
@@ -153,6 +157,25 @@ fn values_to_compare(
         values.insert(0, names.iter().map(|name| Value::from(name.as_str())).collect());
     }
     Some(Compared { values, positions })
+}
+
+/// The steps of a comparison without one that was not carried out because nothing depends on it: whether the first and the
+/// last step have the same values matters only if those between them differ.
+fn needed_steps<'a>(body: &Active, together: &'a AcrossSteps, execution: &Execution) -> &'a [String] {
+    let is_sent = |name: &String| {
+        execution.transcript.entries.iter().any(|entry| match &entry.event {
+            Event::Sent { step_id: Some(StepId { step, .. }), .. } => {
+                body.steps.get(*step).is_some_and(|step| step.name.as_ref() == Some(name))
+            }
+            _ => false,
+        })
+    };
+    match together.steps.split_last() {
+        Some((last, others)) if together.check == Comparison::SameSetBetween && others.len() > 1 && !is_sent(last) => {
+            others
+        }
+        _ => &together.steps,
+    }
 }
 
 /// What makes the values of several steps violate a comparison.

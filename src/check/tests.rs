@@ -148,6 +148,40 @@ fn steps_with_the_same_message_are_one_finding_that_names_what_each_is_about() {
 }
 
 #[test]
+fn a_list_need_not_be_read_a_third_time_if_the_first_two_times_agree() {
+    let paginating = case(
+        r#"{
+          "title": "The server returns all tools each time",
+          "requirements": ["pagination-stable-cursors"],
+          "fix": "Keep the order.",
+          "steps": [
+            { "name": "first", "paginate": "tools/list" },
+            { "name": "second", "paginate": "tools/list" },
+            { "name": "third", "paginate": "tools/list" },
+          ],
+          "across-steps": [
+            { "check": "same-set-between", "steps": ["first", "second", "third"], "path": "/result/tools/*/name" },
+          ],
+        }"#,
+    );
+    let verdict = |listed: &[&str]| {
+        let exchange = |(step, name): (usize, &&str)| {
+            let id = json!(step);
+            let sent = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {} });
+            let received = json!({ "jsonrpc": "2.0", "id": id, "result": { "tools": [{ "name": name }] } });
+            [(Some(step), sent), (None, received)]
+        };
+        let messages: Vec<_> = listed.iter().enumerate().flat_map(exchange).collect();
+        judge(&paginating, &messages).verdict
+    };
+    assert_eq!(verdict(&["a", "a"]), Verdict::Pass);
+    assert_eq!(verdict(&["a", "b", "a"]), Verdict::Warn);
+    assert_eq!(verdict(&["a", "b", "b"]), Verdict::Pass, "the list changed");
+    assert_eq!(verdict(&["a", "b"]), Verdict::Error, "nothing shows whether the list changed");
+    assert_eq!(verdict(&["a"]), Verdict::Error);
+}
+
+#[test]
 fn a_case_without_any_response_never_passes() {
     let silent = case(
         r#"{

@@ -4,10 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::free_memory;
 use super::permits::ProcessPermits;
 use crate::limits::{
-    EQUALLY_FAST_FACTOR, FIRST_PROCESSES_OF_SLOW_SERVER, FIRST_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER,
+    EQUALLY_FAST_FACTOR, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER, FIRST_SESSIONS_OF_SLOW_SERVER,
+    MAX_SESSIONS_OF_SLOW_SERVER, OTHER_FILES,
 };
 use crate::spec::Transport;
 
@@ -45,7 +48,7 @@ impl SlowServer {
         let is_http = self.transport == Transport::Http;
         let count = if is_http { FIRST_SESSIONS_OF_SLOW_SERVER } else { FIRST_PROCESSES_OF_SLOW_SERVER };
         self.first_opening.get_or_init(|| opening);
-        self.further_sessions.store(MAX_SESSIONS_OF_SLOW_SERVER - count, Ordering::Relaxed);
+        self.further_sessions.store(max_sessions().saturating_sub(count), Ordering::Relaxed);
         self.permits.add(count.saturating_sub(usual));
     }
 
@@ -70,6 +73,17 @@ impl SlowServer {
     pub(crate) fn is_marked(&self) -> bool {
         self.is_slow.load(Ordering::Relaxed)
     }
+}
+
+/// How many sessions a slow server has at most, by the number of files that this process may open.
+fn max_sessions() -> usize {
+    let files = getrlimit(Resource::Nofile).current;
+    sessions_with_files(files)
+}
+
+fn sessions_with_files(files: Option<u64>) -> usize {
+    let affordable = files.map(|files| files.saturating_sub(OTHER_FILES) / FILES_PER_PROCESS);
+    affordable.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX).min(MAX_SESSIONS_OF_SLOW_SERVER)
 }
 
 #[cfg(test)]
@@ -106,6 +120,12 @@ mod tests {
             server.allow_further_session_if(OPENING, || true);
         }
         assert_eq!(permits.free(), MAX_SESSIONS_OF_SLOW_SERVER);
+    }
+
+    #[test]
+    fn there_are_files_for_the_streams_of_all_processes() {
+        let sessions = [None, Some(20_000), Some(1_024), Some(256), Some(100)].map(sessions_with_files);
+        assert_eq!(sessions, [MAX_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, 192, 14, 0]);
     }
 
     #[test]

@@ -22,12 +22,13 @@ use serde_json::{Value, json};
 
 pub(super) use self::client_requests::{Attribution, RequestsByTool};
 pub(super) use self::hint_requests::send_hint_request;
+use self::primitives::TOOLS;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
 use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
 use super::pagination::{Pages, list_tools};
 use crate::client::WaitOutcome;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Primitives};
 use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
 use crate::plan::Plan;
 use crate::session::Session;
@@ -88,8 +89,12 @@ impl RemainingDiscovery {
 
 impl Repetition {
     async fn send_requests(self, session: &mut Session, timeout: Duration) {
-        if session.parameters.declares("tools.listChanged") && !session.connection.is_closed() {
-            // If the calls changed the list, the server should have announced it.
+        // If the calls changed the list, the server should have announced it.
+        let lists_tools = session.parameters.declares("tools.listChanged") && !session.connection.is_closed();
+        if lists_tools && self.subscription.is_none() && session.is_slow() {
+            return primitives::list_announced_again_beside_tools(session, timeout).await;
+        }
+        if lists_tools {
             list_tools(session, timeout).await;
         }
         if let Some(subscription) = self.subscription {
@@ -111,24 +116,27 @@ pub(super) async fn discover(
     (inventory, remaining)
 }
 
-/// Lists the tools. A first page that is slow may have been built for the first time, so that one more request shows whether
-/// the server takes long for every response.
+/// Lists the tools, and everything else beside them if the server is slow. A first page that is slow may have been built for
+/// the first time, so that one more request shows whether the server takes long for every response.
 async fn list_tools_first(
     session: &mut Session,
     timeout: Duration,
     after_first_answers: impl FnOnce(&Session) + Send,
-) -> Vec<Value> {
-    const METHOD: &str = "tools/list";
-    let mut pages = Pages::default();
-    let mut continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+) -> (Vec<Value>, Option<Primitives>) {
+    let (mut pages, mut primitives) = (Pages::default(), None);
+    let mut continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
     if session.is_slow() {
         send_control_request(session, session.response_timeout(timeout)).await;
     }
     after_first_answers(session);
-    while continues {
-        continues = pages.read_next(session, METHOD, None, |_| timeout).await;
+    if continues && session.is_slow() && session.parameters.opening.is_some() {
+        let (listed, follows) = primitives::discover_beside_tools(session, &mut pages, timeout).await;
+        (primitives, continues) = (Some(listed), follows);
     }
-    pages.results
+    while continues {
+        continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
+    }
+    (pages.results, primitives)
 }
 
 /// Sends a request that every server answers, if only with an error.
@@ -143,11 +151,15 @@ async fn discover_plainly(
     after_first_answers: impl FnOnce(&Session) + Send,
 ) -> (Inventory, RemainingDiscovery) {
     let declared = session.parameters.opening.is_none() || session.parameters.declares("tools");
-    let pages = list_tools_first(session, session.response_timeout(plan.timeout), after_first_answers).await;
+    let timeout = session.response_timeout(plan.timeout);
+    let (pages, primitives) = list_tools_first(session, timeout, after_first_answers).await;
     let timeout = session.response_timeout(plan.timeout);
     if !declared && session.unanswered == 0 {
         // Whether they should have been declared is judged; without that they are not called.
-        let primitives = primitives::discover(session, timeout).await;
+        let primitives = match primitives {
+            Some(primitives) => primitives,
+            None => primitives::discover(session, timeout).await,
+        };
         return (Inventory { primitives, ..Inventory::default() }, RemainingDiscovery::default());
     }
     let mut inventory = Inventory::from_pages(&pages, plan.calls);
@@ -160,7 +172,10 @@ async fn discover_plainly(
         }
         return (inventory, RemainingDiscovery::default());
     }
-    inventory.primitives = primitives::discover(session, timeout).await;
+    inventory.primitives = match primitives {
+        Some(primitives) => primitives,
+        None => primitives::discover(session, timeout).await,
+    };
     let subscription = ChangeSubscription::open(session, &inventory.primitives, timeout).await;
     let began = session.connection.len();
     let unanswered_calls = call_tools(session, plan, &mut inventory, began).await;

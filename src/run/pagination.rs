@@ -28,14 +28,23 @@ impl Pages {
         step_id: Option<StepId>,
         limit: impl Fn(&Session) -> Duration,
     ) -> bool {
-        let params = self.cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-        let message = session.complete(&json!({ "method": method, "params": params }), true, None);
+        let message = session.complete(&self.next_request(method), true, None);
         let from = session.connection.len();
         session.send(&message, step_id).await;
         let limit = limit(session);
         let waited = session.wait_for_response(from, &message["id"], limit).await;
         let WaitOutcome::Ready(response) = waited else { return false };
-        let Some(result) = response.get("result") else { return false };
+        response.get("result").is_some_and(|result| self.add(result))
+    }
+
+    /// The request for the next page.
+    pub(super) fn next_request(&self, method: &str) -> Value {
+        let params = self.cursors.last().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        json!({ "method": method, "params": params })
+    }
+
+    /// Adds a page; returns whether another one follows.
+    pub(super) fn add(&mut self, result: &Value) -> bool {
         self.results.push(result.clone());
         match result.get("nextCursor").filter(|cursor| cursor.is_string()) {
             Some(cursor) if !self.cursors.contains(cursor) => self.cursors.push(cursor.clone()),

@@ -249,6 +249,16 @@ impl Frame {
         std::str::from_utf8(&self.raw()).is_ok_and(|text| without_lone_surrogates(text).is_some())
     }
 
+    /// Whether a parser may refuse the line, though it is JSON, before it knows the id of the request: it has an escaped
+    /// lone surrogate, is nested, or is long.
+    #[must_use]
+    pub(crate) fn may_be_unreadable(&self) -> bool {
+        /// The depth and the length that every parser is expected to read: what some of them allow by default.
+        const READABLE: (usize, usize) = (64, 64 << 10);
+        let is_nested = |raw: &Vec<u8>| measure_within(raw, READABLE.0, usize::MAX).is_err();
+        self.bytes > READABLE.1 || self.raw.as_ref().is_some_and(is_nested) || self.has_lone_surrogate()
+    }
+
     /// The line as text, with invalid UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> String {

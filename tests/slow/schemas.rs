@@ -3,7 +3,9 @@
 //! unless `MCP_CONFORMANCE_SCHEMAS=required` is set.
 //!
 //! `CORPUS=<file> cargo test --test suite -- --ignored schemas/corpus` does the same for the inputSchema in each line of
-//! a file, and also violates each of its keywords.
+//! a file, also violates each of its keywords, and tells the mutants of each schema apart from it. The figures go to
+//! `corpus.txt`, the schemas and arguments to `corpus-arguments.jsonl` in Cargo's folder for temporary files, where
+//! `tests/schemas/second_opinion.py` judges them with another validator.
 //!
 //! A group of the suite counts as satisfiable if the suite contains a valid instance of its schema. Groups with remote
 //! references are excluded and counted: no schema is ever downloaded.
@@ -13,8 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Trial, trial};
-use mcp_conformance::fuzz::{Constraint, Dialect, Domain, Random, SchemaError, ToolSchema, ViolationError};
-use serde_json::Value;
+use mcp_conformance::fuzz::{
+    Constraint, Dialect, Domain, Random, SchemaError, Telling, ToolSchema, Undecided, ViolationError, telling_arguments,
+};
+use serde_json::{Value, json};
 
 /// The folders of the suite, and the dialect of schemas without `$schema`.
 const DRAFTS: [(&str, Dialect); 2] = [("draft2020-12", Dialect::Draft202012), ("draft7", Dialect::Draft7)];
@@ -27,6 +31,8 @@ const MIN_GENERATED_PERMILLE: usize = 970;
 const VIOLATING_INSTANCES: usize = 5;
 /// The minimum share of keywords with an effect that are violated, in thousandths.
 const MIN_VIOLATED_PERMILLE: usize = 990;
+/// The minimum share of the mutants that are told apart, in thousandths: of half of the schemas, and of each.
+const MIN_TOLD_PERMILLE: (usize, usize) = (990, 950);
 /// The minimum number of schemas in the suite.
 const MIN_SCHEMAS: usize = 600;
 /// The server of the remote references in the suite.
@@ -107,6 +113,13 @@ struct CorpusStatistics {
     problems: Vec<String>,
     /// Keywords that may have an effect, but for which no violating instance was found.
     not_violated: Vec<String>,
+    /// The mutants of each schema: how many are told apart in thousandths of those that are not proven to be equivalent,
+    /// and the others.
+    mutants: Vec<(usize, String)>,
+    /// How many mutants there are, without those that are proven to be equivalent, and how many of them are told apart.
+    told_of: (usize, usize),
+    /// Each schema, its dialect, and the arguments with what was said of them.
+    arguments: Vec<Value>,
 }
 
 impl CorpusStatistics {
@@ -122,10 +135,14 @@ impl CorpusStatistics {
         let Some(whole) = validator(schema, compiled.dialect()) else {
             return self.problems.push(format!("{name}: the schema has no validator"));
         };
+        let mut judged = self.tell_mutants(name, &compiled);
         let mut random = Random::new(1);
         for _ in 0..INSTANCES {
             match compiled.generate(&mut random) {
-                Ok(instance) if whole.is_valid(&instance) => self.valid += 1,
+                Ok(instance) if whole.is_valid(&instance) => {
+                    self.valid += 1;
+                    judged.push(json!([instance, true]));
+                }
                 Ok(instance) => self.problems.push(format!("{name}: {instance} is not valid")),
                 Err(error) => self.problems.push(format!("{name}: failed to {error}")),
             }
@@ -156,8 +173,36 @@ impl CorpusStatistics {
                 } else if !without.is_valid(&instance) {
                     self.problems.push(format!("{name} {constraint}: {instance} violates other keywords as well"));
                 }
+                judged.push(json!([instance, false]));
             }
         }
+        let dialect = format!("{:?}", compiled.dialect());
+        self.arguments.push(json!({"name": name, "dialect": dialect, "schema": schema, "arguments": judged}));
+    }
+
+    /// Tells the mutants of a schema apart; returns the arguments, each with whether they are valid.
+    fn tell_mutants(&mut self, name: &str, schema: &ToolSchema) -> Vec<Value> {
+        let Telling { arguments, untold, .. } = telling_arguments(schema, None);
+        let mut told: Vec<_> = arguments.iter().flat_map(|telling| &telling.mutants).collect();
+        told.sort_unstable();
+        told.dedup();
+        let not_found = untold.iter().filter(|mutant| mutant.reason == Undecided::NotFound);
+        let not_found: Vec<String> = not_found.map(|mutant| format!("{} at {}", mutant.name, mutant.pointer)).collect();
+        let count = told.len() + not_found.len();
+        self.told_of = (self.told_of.0 + count, self.told_of.1 + told.len());
+        if let Some(permille) = (told.len() * 1_000).checked_div(count) {
+            self.mutants.push((permille, format!("{name} {} of {count}: {}", told.len(), not_found.join(", "))));
+        }
+        arguments.iter().map(|telling| json!([telling.arguments, telling.violates.is_none()])).collect()
+    }
+
+    /// What half of the schemas and each schema have at least, in thousandths; those with less than that follow.
+    fn told(&mut self) -> (usize, usize, String) {
+        self.mutants.sort();
+        let median = self.mutants.get(self.mutants.len() / 2).map_or(0, |(permille, _)| *permille);
+        let worst = self.mutants.first().map_or(0, |(permille, _)| *permille);
+        let below = self.mutants.iter().filter(|(permille, _)| *permille < MIN_TOLD_PERMILLE.0);
+        (median, worst, below.map(|(permille, text)| format!("{permille} {text}\n")).collect())
     }
 }
 
@@ -201,20 +246,29 @@ fn the_corpus() -> Result<(), String> {
             statistics.add(&format!("{} {}", entry["server"], entry["tool"]), schema);
         }
     }
-    let CorpusStatistics { schemas, valid, keywords, without_effect, violated, invalid, problems, not_violated } =
-        statistics;
+    let (median, worst, below) = statistics.told();
+    let CorpusStatistics { schemas, valid, keywords, without_effect, violated, invalid, .. } = statistics;
+    let CorpusStatistics { problems, not_violated, mutants, told_of, arguments, .. } = statistics;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let lines: String = arguments.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(folder.join("corpus-arguments.jsonl"), lines).map_err(|error| error.to_string())?;
     let figures = format!(
         "{schemas} schemas, {valid} valid instances; of {keywords} keywords {without_effect} have no effect, {violated} were violated \
-         alone, {} were not; {invalid} invalid instances; {} problems\n{}\n{}",
+         alone, {} were not; {invalid} invalid instances; {} problems\n{}\n{}\n\
+         {} of {} mutants of {} schemas are told apart; median {median}, least {worst} of 1,000\n{below}",
         not_violated.len(),
         problems.len(),
         problems.join("\n"),
         not_violated.join("\n"),
+        told_of.1,
+        told_of.0,
+        mutants.len(),
     );
-    fs::write(Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus.txt"), &figures)
-        .map_err(|error| error.to_string())?;
+    fs::write(folder.join("corpus.txt"), &figures).map_err(|error| error.to_string())?;
     let max_not_violated = (violated + not_violated.len()) * (1_000 - MIN_VIOLATED_PERMILLE) / 1_000;
-    if problems.is_empty() && not_violated.len() <= max_not_violated && schemas > 0 { Ok(()) } else { Err(figures) }
+    let is_told = median >= MIN_TOLD_PERMILLE.0 && worst >= MIN_TOLD_PERMILLE.1;
+    let is_violated = problems.is_empty() && not_violated.len() <= max_not_violated;
+    if is_told && is_violated && schemas > 0 { Ok(()) } else { Err(figures) }
 }
 
 /// The outcome of generating instances for the schema of a group.

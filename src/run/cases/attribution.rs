@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::additional_session::open_additional_session;
+use super::additional_session::{Opening, Openings, open_additional_session};
 use super::case_session::{ClosedSessions, close};
 use super::parallel_executions::SessionKind;
 use crate::inventory::Inventory;
@@ -27,9 +27,20 @@ pub(super) async fn attribute_side_by_side(
     let inventory = target.inventory().await;
     let mut others = JoinSet::new();
     if target.context.allows_more_sessions() {
+        let openings = Openings::default();
         for _ in 0..attribution.len().div_ceil(MIN_CASES_PER_SESSION) {
+            let own = attribution.clone();
+            let openings = openings.clone();
+            let begin = move || openings.begin(own.len());
             let (target, capabilities, inventory) = (target.clone(), kind.capabilities.clone(), Arc::clone(&inventory));
-            others.spawn(attribute_elsewhere(target, capabilities, kind.purpose, attribution.clone(), inventory));
+            others.spawn(attribute_elsewhere(
+                target,
+                capabilities,
+                kind.purpose,
+                attribution.clone(),
+                inventory,
+                begin,
+            ));
         }
     }
     let timeout = target.context.plan.timeout;
@@ -57,8 +68,9 @@ async fn attribute_elsewhere(
     purpose: &'static str,
     attribution: Attribution,
     inventory: Arc<Inventory>,
+    begin: impl Fn() -> Option<Opening> + Send,
 ) -> (RequestsByTool, ClosedSessions) {
-    let opened = open_additional_session(&target, &capabilities, purpose, || attribution.len() > 0).await;
+    let opened = open_additional_session(&target, &capabilities, purpose, begin).await;
     let (mut session, permit) = match opened {
         Ok(opened) => opened,
         Err(closed) => return (RequestsByTool::new(), closed),

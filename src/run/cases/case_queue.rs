@@ -127,7 +127,7 @@ async fn run_on_additional_session(
     purpose: &'static str,
     remaining: RemainingCases,
 ) -> ClosedSessions {
-    let opened = open_additional_session(&target, &capabilities, purpose, || remaining.len() > 0).await;
+    let opened = open_additional_session(&target, &capabilities, purpose, || remaining.begin_opening()).await;
     let (session, permit) = match opened {
         Ok(opened) => opened,
         Err(sessions) => return sessions,
@@ -493,7 +493,8 @@ async fn run_own_process(
             return Vec::new();
         }
     }
-    let context = target.context.clone();
+    // Those that had to wait for what discovery finds out would be the last of all.
+    let context = target.context.with_priority(case.needs.client_request.is_some());
     let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
     if let Some(reason) = target.stop_reason() {
         target.report(&case, Judgement::error(reason), None);

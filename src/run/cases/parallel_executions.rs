@@ -15,7 +15,7 @@ use super::execution::ExecutionShare;
 use crate::case::{Active, Body, Case, ForEach};
 use crate::check::Judgement;
 use crate::inventory::Inventory;
-use crate::limits::MAX_SESSIONS_PER_CASE;
+use crate::limits::{MAX_SESSIONS_PER_CASE, MIN_REQUESTS_PER_SESSION};
 use crate::run::target_state::Target;
 use crate::session::Session;
 use crate::verdict::Verdict;
@@ -38,9 +38,11 @@ pub(super) async fn carry_out_in_parallel(
     inventory: &Arc<Inventory>,
     kind: &SessionKind<'_>,
 ) -> (CaseRun, ClosedSessions) {
-    let share = ExecutionShare::default();
+    let count = executions_side_by_side(target, body, session, inventory);
+    let share = ExecutionShare::of(count);
+    let worth = (count * body.steps.len() / MIN_REQUESTS_PER_SESSION).min(count.saturating_sub(1));
     let mut others = JoinSet::new();
-    for _ in 0..further_sessions(target, body, session, inventory) {
+    for _ in 0..worth.min(MAX_SESSIONS_PER_CASE) {
         let (target, case, inventory) = (target.clone(), Arc::clone(case), Arc::clone(inventory));
         let (capabilities, purpose, share) = (kind.capabilities.clone(), kind.purpose, share.for_another_session());
         others.spawn(async move { carry_out_elsewhere(target, case, inventory, capabilities, purpose, share).await });
@@ -63,8 +65,8 @@ pub(super) async fn carry_out_in_parallel(
     (carried, closed)
 }
 
-/// How many further sessions a case is worth.
-fn further_sessions(target: &Target, body: &Active, session: &Session, inventory: &Inventory) -> usize {
+/// How many executions a case has, if further sessions may take some of them.
+fn executions_side_by_side(target: &Target, body: &Active, session: &Session, inventory: &Inventory) -> usize {
     let executions = match &body.for_each {
         Some(ForEach::Tool) => inventory.tools.iter().filter(|tool| tool.is_usable()).count(),
         Some(ForEach::Resource) => inventory.primitives.resources.len(),
@@ -75,7 +77,7 @@ fn further_sessions(target: &Target, body: &Active, session: &Session, inventory
     if !is_slow || !target.context.allows_more_sessions() {
         return 0;
     }
-    executions.saturating_sub(1).min(MAX_SESSIONS_PER_CASE)
+    executions
 }
 
 /// Takes executions of a case on another session, which is closed then.
@@ -88,7 +90,7 @@ async fn carry_out_elsewhere(
     share: ExecutionShare,
 ) -> (Option<CaseRun>, ClosedSessions) {
     let Body::Active(body) = &case.body else { return (None, ClosedSessions::new()) };
-    let opened = open_additional_session(&target, &capabilities, purpose, || !share.has_ended()).await;
+    let opened = open_additional_session(&target, &capabilities, purpose, || share.begin_opening()).await;
     let (mut session, permit) = match opened {
         Ok(opened) => opened,
         Err(sessions) => return (None, sessions),

@@ -1,42 +1,57 @@
 //! The cases that are left for several sessions, each of which takes the next.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::additional_session::{Opening, Openings};
 use super::needs::is_independent_of_discovery;
-use crate::case::{Action, Body, Case};
+use crate::case::{Action, Body, Case, Step};
 use crate::spec::Revision;
+
+/// About how many pages or items a list has, to compare the length of cases.
+const USUAL_ITEMS: usize = 8;
 
 /// The cases that are left for several sessions. A clone is the same list.
 #[derive(Clone, Default)]
-pub(super) struct RemainingCases(Arc<Mutex<VecDeque<Arc<Case>>>>);
+pub(super) struct RemainingCases {
+    cases: Arc<Mutex<VecDeque<Arc<Case>>>>,
+    openings: Openings,
+}
 
 impl RemainingCases {
     pub(super) fn new(cases: Vec<Arc<Case>>) -> Self {
-        Self(Arc::new(Mutex::new(cases.into())))
+        Self { cases: Arc::new(Mutex::new(cases.into())), openings: Openings::default() }
     }
 
     pub(super) fn next(&self) -> Option<Arc<Case>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// Puts those first that take many requests, so that none of them is left at the end, and those last that have to know
     /// what the server asks of the client, which is found out late.
     pub(super) fn put_long_first(&self) {
-        let is_short = |case: &Arc<Case>| {
-            let Body::Active(body) = &case.body else { return true };
-            body.for_each.is_none() && !body.steps.iter().any(|step| matches!(step.action, Action::Paginate { .. }))
+        let requests = |step: &Step| if matches!(step.action, Action::Paginate { .. }) { USUAL_ITEMS } else { 1 };
+        let length = |case: &Arc<Case>| {
+            let Body::Active(body) = &case.body else { return 0 };
+            let items = if body.for_each.is_some() { USUAL_ITEMS } else { 1 };
+            items * body.steps.iter().map(requests).sum::<usize>()
         };
-        let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), is_short(case));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(order);
+        let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), Reverse(length(case)));
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(order);
     }
 
     pub(super) fn any(&self, is_wanted: impl Fn(&Arc<Case>) -> bool) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_wanted)
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_wanted)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Begins to open a session for one of them, unless those that are being opened suffice.
+    pub(super) fn begin_opening(&self) -> Option<Opening> {
+        self.openings.begin(self.len())
     }
 }
 

@@ -11,8 +11,12 @@ use serde_json::{Value, json};
 use crate::client::WaitOutcome;
 use crate::inventory::Primitives;
 use crate::limits::{FASTEST_ANSWER_FACTOR, LIST_TIMEOUT, MAX_DISCOVERY_PAGES, MAX_FIRST_READS};
+use crate::run::pagination::Pages;
 use crate::session::Session;
 use crate::wire::Id;
+
+/// The method that lists the tools.
+pub(super) const TOOLS: &str = "tools/list";
 
 /// Each list method with its capability and the member that contains the items.
 const LISTS: [(&str, &str, &str); 3] = [
@@ -27,10 +31,28 @@ pub(super) async fn discover(session: &mut Session, timeout: Duration) -> Primit
     if session.parameters.opening.is_none() || session.connection.is_closed() {
         return primitives;
     }
-    list(session, &mut primitives, list_timeout(session, timeout)).await;
-    primitives.use_listed_resource();
-    read_and_get_some(session, &mut primitives, list_timeout(session, timeout)).await;
+    read(session, &mut primitives, str::to_owned, list_timeout(session, timeout)).await;
+    show_some(session, &mut primitives, timeout).await;
     primitives
+}
+
+/// The same on a slow server, with the rest of the tools: the pages of all lists are read side by side. Returns whether more
+/// pages of tools follow, because one did not come in time.
+pub(super) async fn discover_beside_tools(
+    session: &mut Session,
+    tools: &mut Pages,
+    timeout: Duration,
+) -> (Primitives, bool) {
+    let mut primitives = Primitives::default();
+    let continues = read_lists(session, &mut primitives, str::to_owned, Some(tools), timeout).await;
+    show_some(session, &mut primitives, timeout).await;
+    (primitives, continues)
+}
+
+/// Reads or gets a few of the listed items.
+async fn show_some(session: &mut Session, primitives: &mut Primitives, timeout: Duration) {
+    primitives.use_listed_resource();
+    read_and_get_some(session, primitives, list_timeout(session, timeout)).await;
 }
 
 /// Reads the declared lists only.
@@ -50,6 +72,13 @@ pub(super) async fn list_announced_again(session: &mut Session, timeout: Duratio
     }
 }
 
+/// The same with the tools, whose pages are read beside those of the others.
+pub(super) async fn list_announced_again_beside_tools(session: &mut Session, timeout: Duration) {
+    let (mut tools, announced) = (Pages::default(), |capability: &str| format!("{capability}.listChanged"));
+    let limit = list_timeout(session, timeout);
+    read_lists(session, &mut Primitives::default(), announced, Some(&mut tools), limit).await;
+}
+
 /// How long to wait for the next response: longer on a slow server.
 fn list_timeout(session: &Session, timeout: Duration) -> Duration {
     let fastest = session.fastest.unwrap_or_default();
@@ -57,31 +86,55 @@ fn list_timeout(session: &Session, timeout: Duration) -> Duration {
 }
 
 async fn send(session: &mut Session, method: &str, params: &Value) -> Id {
-    let message = session.complete(&json!({ "method": method, "params": params }), true, None);
+    send_message(session, &json!({ "method": method, "params": params })).await
+}
+
+async fn send_message(session: &mut Session, request: &Value) -> Id {
+    let message = session.complete(request, true, None);
     session.send(&message, None).await;
     message["id"].clone()
 }
 
-/// Reads the pages of all declared lists concurrently.
-async fn list(session: &mut Session, primitives: &mut Primitives, limit: Duration) {
-    read(session, primitives, str::to_owned, limit).await;
-}
-
 /// Reads the lists whose capability, or the given member of it, was declared.
 async fn read(session: &mut Session, primitives: &mut Primitives, needed: impl Fn(&str) -> String, limit: Duration) {
+    read_lists(session, primitives, needed, None, limit).await;
+}
+
+/// Reads these lists, and the rest of the tools if there is one, side by side; returns whether more pages of tools follow.
+async fn read_lists(
+    session: &mut Session,
+    primitives: &mut Primitives,
+    needed: impl Fn(&str) -> String,
+    mut tools: Option<&mut Pages>,
+    limit: Duration,
+) -> bool {
     let from = session.connection.len();
-    let mut pending: Vec<(Id, usize, Vec<Value>)> = Vec::new();
+    // Each request with the list that it is for, which is that of the tools if there is no number.
+    let mut pending: Vec<(Id, Option<usize>, Vec<Value>)> = Vec::new();
+    if let Some(tools) = &tools {
+        pending.push((send_message(session, &tools.next_request(TOOLS)).await, None, Vec::new()));
+    }
     for (at, (method, capability, _)) in LISTS.into_iter().enumerate() {
         if session.parameters.declares(&needed(capability)) {
-            pending.push((send(session, method, &json!({})).await, at, Vec::new()));
+            pending.push((send(session, method, &json!({})).await, Some(at), Vec::new()));
         }
     }
+    let mut continues = tools.is_some();
     while !pending.is_empty() {
         let ids: Vec<Id> = pending.iter().map(|(id, ..)| id.clone()).collect();
         let WaitOutcome::Ready((at, response)) = session.wait_for_first_response(from, &ids, limit).await else {
-            return;
+            return continues;
         };
         let (_, of, mut cursors) = pending.remove(at);
+        let Some(of) = of else {
+            let page = response.get("result").zip(tools.as_deref_mut());
+            let request = page.and_then(|(result, tools)| tools.add(result).then(|| tools.next_request(TOOLS)));
+            continues = request.is_some();
+            if let Some(request) = request {
+                pending.push((send_message(session, &request).await, None, Vec::new()));
+            }
+            continue;
+        };
         let (method, _, member) = LISTS[of];
         let Some(result) = response.get("result").filter(|result| result.get(member).is_some()) else { continue };
         primitives.add(method, result);
@@ -91,9 +144,10 @@ async fn read(session: &mut Session, primitives: &mut Primitives, needed: impl F
         };
         if cursors.len() + 1 < MAX_DISCOVERY_PAGES && !cursors.contains(cursor) {
             cursors.push(cursor.clone());
-            pending.push((send(session, method, &json!({ "cursor": cursor })).await, of, cursors));
+            pending.push((send(session, method, &json!({ "cursor": cursor })).await, Some(of), cursors));
         }
     }
+    continues
 }
 
 /// Reads the first few resources again.

@@ -149,7 +149,8 @@ async fn call_each_tool(session: &mut Session, plan: &Plan, inventory: &mut Inve
     let mut answered_one = false;
     // Over HTTP, the stream of a call shows which requests of the server belong to it, however many calls are in flight.
     let is_http = session.connection.is_http();
-    let mut max_in_flight = if is_http && session.is_slow() { MAX_SLOW_CALLS_IN_FLIGHT } else { MAX_CALLS_IN_FLIGHT };
+    // A slow server is asked once more, one call at a time, which of them it is.
+    let mut max_in_flight = if session.is_slow() { MAX_SLOW_CALLS_IN_FLIGHT } else { MAX_CALLS_IN_FLIGHT };
     loop {
         while pending.len() < max_in_flight
             && let Some(tool) = waiting.pop()

@@ -13,8 +13,8 @@ use super::http_steps::OpenResponses;
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
 use crate::case::{
-    Action, Active, ClientResponse, Delivery, Expected, Meta, Outcome, Poll, RawLine, Retry, SavedPointers, Shutdown,
-    Step, find,
+    Action, Active, ClientResponse, Comparison, Delivery, Expected, Meta, Outcome, Poll, RawLine, Retry, SavedPointers,
+    Shutdown, Step, find,
 };
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
@@ -54,6 +54,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     fastest: Option<Duration>,
     /// The requests that were answered, by the name of their step.
     served: BTreeMap<&'c str, AnsweredRequest>,
+    /// The results of the pages of a list, by the name of the step that read them.
+    pages: BTreeMap<&'c str, Vec<Value>>,
     /// The HTTP responses that are still read.
     open: OpenResponses,
 }
@@ -89,6 +91,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             named: BTreeMap::new(),
             fastest: None,
             served: BTreeMap::new(),
+            pages: BTreeMap::new(),
             open: OpenResponses::default(),
         }
     }
@@ -173,8 +176,13 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.note_unsure(&step.action, [(from, id)]);
             }
             Action::Paginate { method, .. } => {
+                if self.is_decided(step) {
+                    return Ok(());
+                }
                 let timeout = self.timeout;
-                read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
+                let pages =
+                    read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
+                self.pages.extend(step.name.as_deref().map(|name| (name, pages.results)));
                 self.answered_after = true;
             }
             Action::Http { .. } => self.make_http_request(&step.action, step_id).await?,
@@ -188,6 +196,23 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             Action::Wait(duration) => self.wait(*duration).await,
         }
         Ok(())
+    }
+
+    /// Whether a step that reads a list once more is there only for a comparison that nothing can change any more: the earlier
+    /// steps have read the same pages.
+    fn is_decided(&self, step: &Step) -> bool {
+        let Some(name) = &step.name else { return false };
+        let mut comparisons = self.body.across_steps.iter().filter(|together| together.steps.contains(name)).peekable();
+        comparisons.peek().is_some()
+            && comparisons.all(|together| {
+                let Some((last, others)) = together.steps.split_last() else { return false };
+                let pages: Option<Vec<_>> = others.iter().map(|name| self.pages.get(name.as_str())).collect();
+                together.check == Comparison::SameSetBetween
+                    && last == name
+                    && pages.is_some_and(|pages| {
+                        pages.len() > 1 && !pages[0].is_empty() && pages.windows(2).all(|pair| pair[0] == pair[1])
+                    })
+            })
     }
 
     /// Makes the HTTP request of a step, and waits for its response unless the next step is to follow at once.
