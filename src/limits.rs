@@ -347,10 +347,6 @@ pub(crate) const QUIET_TIME: Duration = Duration::from_millis(300);
 /// How many processes a server has at once, at first, that is slow to answer.
 pub(crate) const FIRST_PROCESSES_OF_SLOW_SERVER: usize = 32;
 
-/// How many sessions an HTTP server has at once, at first, that is slow to answer: all of them share one process, which may
-/// be slow because it is busy.
-pub(crate) const FIRST_SESSIONS_OF_SLOW_SERVER: usize = 16;
-
 /// How many processes or sessions it has at most: more are allowed while it opens them as fast as the first one, and of
 /// processes while half of the machine's memory is free, and while there are files for their streams.
 pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 192;
@@ -360,6 +356,9 @@ pub(crate) const FILES_PER_PROCESS: u64 = 4;
 
 /// How many files everything else needs.
 pub(crate) const OTHER_FILES: u64 = 200;
+
+/// How many more sessions an HTTP server gets for each that it opens as fast as the first while all others are at work.
+pub(crate) const SESSIONS_PER_FAST_OPENING: usize = 3;
 
 /// How many times longer than the first opening another one may take if the open sessions do not slow it down.
 pub(crate) const EQUALLY_FAST_FACTOR: f32 = 1.5;

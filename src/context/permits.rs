@@ -49,7 +49,6 @@ impl ProcessPermits {
     }
 
     /// The number of permits that nobody has or waits for.
-    #[cfg(test)]
     pub(super) fn free(&self) -> usize {
         self.queue().free
     }

@@ -9,8 +9,8 @@ use rustix::process::{Resource, getrlimit};
 use super::free_memory;
 use super::permits::ProcessPermits;
 use crate::limits::{
-    EQUALLY_FAST_FACTOR, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER, FIRST_SESSIONS_OF_SLOW_SERVER,
-    MAX_SESSIONS_OF_SLOW_SERVER, OTHER_FILES,
+    EQUALLY_FAST_FACTOR, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, OTHER_FILES,
+    SESSIONS_PER_FAST_OPENING,
 };
 use crate::spec::Transport;
 
@@ -45,28 +45,33 @@ impl SlowServer {
     pub(crate) fn mark(&self, opening: Duration) {
         let was_slow = self.is_slow.swap(true, Ordering::Relaxed);
         let Some(usual) = self.usual_processes.filter(|_| !was_slow) else { return };
+        // All sessions of an HTTP server share one process, which may be slow because it is busy.
         let is_http = self.transport == Transport::Http;
-        let count = if is_http { FIRST_SESSIONS_OF_SLOW_SERVER } else { FIRST_PROCESSES_OF_SLOW_SERVER };
+        let count = if is_http { usual } else { FIRST_PROCESSES_OF_SLOW_SERVER };
         self.first_opening.get_or_init(|| opening);
         self.further_sessions.store(max_sessions().saturating_sub(count), Ordering::Relaxed);
         self.permits.add(count.saturating_sub(usual));
     }
 
-    /// Allows one more session, up to a maximum, if one was opened as fast as the first, and if there is memory for it.
+    /// Allows more sessions, up to a maximum, if one was opened as fast as the first, and if there is memory for it. Over
+    /// HTTP, it shows something only if all other permits are in use: a server that serves one request at a time is as fast
+    /// for one session as for the first.
     pub(crate) fn allow_further_session(&self, opening: Duration) {
-        let has_memory = || self.transport == Transport::Http || free_memory::is_half_free() == Some(true);
-        self.allow_further_session_if(opening, has_memory);
+        self.allow_further_session_if(opening, || match self.transport {
+            Transport::Http => self.permits.free() == 0,
+            Transport::Stdio | Transport::Any => free_memory::is_half_free() == Some(true),
+        });
     }
 
-    fn allow_further_session_if(&self, opening: Duration, has_memory: impl FnOnce() -> bool) {
+    fn allow_further_session_if(&self, opening: Duration, has_room: impl FnOnce() -> bool) {
         let is_fast = |first: &Duration| opening <= first.mul_f32(EQUALLY_FAST_FACTOR);
-        if !self.first_opening.get().is_some_and(is_fast) || !has_memory() {
+        if !self.first_opening.get().is_some_and(is_fast) || !has_room() {
             return;
         }
-        let one_less = |left: usize| left.checked_sub(1);
-        if self.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
-            self.permits.add(1);
-        }
+        let most = if self.transport == Transport::Http { SESSIONS_PER_FAST_OPENING } else { 1 };
+        let fewer = |left: usize| Some(left.saturating_sub(most));
+        let left = self.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).unwrap_or_default();
+        self.permits.add(left.min(most));
     }
 
     /// Whether the server is known to be slow to answer.
@@ -89,6 +94,7 @@ fn sessions_with_files(files: Option<u64>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::permits::Priority;
 
     const OPENING: Duration = Duration::from_secs(2);
 
@@ -145,12 +151,15 @@ mod tests {
         server.allow_further_session(OPENING);
         assert_eq!(permits.free(), 4, "it is not known to be slow");
         server.mark(OPENING);
-        assert_eq!(permits.free(), FIRST_SESSIONS_OF_SLOW_SERVER);
+        server.allow_further_session(OPENING);
+        assert_eq!(permits.free(), 4, "no other session was at work");
+        let mut working: Vec<_> = (0..4).map(|_| permits.request(Priority::Normal)).collect();
         server.allow_further_session(OPENING * 2);
-        assert_eq!(permits.free(), FIRST_SESSIONS_OF_SLOW_SERVER, "the open sessions slow it down");
+        assert_eq!(permits.free(), 0, "the open sessions slow it down");
         for _ in 0..=MAX_SESSIONS_OF_SLOW_SERVER {
             server.allow_further_session(OPENING + OPENING / 2);
+            working.extend((0..permits.free()).map(|_| permits.request(Priority::Normal)));
         }
-        assert_eq!(permits.free(), MAX_SESSIONS_OF_SLOW_SERVER);
+        assert_eq!(working.len(), MAX_SESSIONS_OF_SLOW_SERVER);
     }
 }

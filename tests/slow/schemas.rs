@@ -202,7 +202,8 @@ impl CorpusStatistics {
         let median = self.mutants.get(self.mutants.len() / 2).map_or(0, |(permille, _)| *permille);
         let worst = self.mutants.first().map_or(0, |(permille, _)| *permille);
         let below = self.mutants.iter().filter(|(permille, _)| *permille < MIN_TOLD_PERMILLE.0);
-        (median, worst, below.map(|(permille, text)| format!("{permille} {text}\n")).collect())
+        let below: Vec<String> = below.map(|(permille, text)| format!("{permille} {text}")).collect();
+        (median, worst, below.join("\n"))
     }
 }
 
@@ -250,8 +251,8 @@ fn the_corpus() -> Result<(), String> {
     let CorpusStatistics { schemas, valid, keywords, without_effect, violated, invalid, .. } = statistics;
     let CorpusStatistics { problems, not_violated, mutants, told_of, arguments, .. } = statistics;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let lines: String = arguments.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(folder.join("corpus-arguments.jsonl"), lines).map_err(|error| error.to_string())?;
+    let lines: Vec<String> = arguments.iter().map(Value::to_string).collect();
+    fs::write(folder.join("corpus-arguments.jsonl"), lines.join("\n")).map_err(|error| error.to_string())?;
     let figures = format!(
         "{schemas} schemas, {valid} valid instances; of {keywords} keywords {without_effect} have no effect, {violated} were violated \
          alone, {} were not; {invalid} invalid instances; {} problems\n{}\n{}\n\
