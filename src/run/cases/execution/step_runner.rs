@@ -175,16 +175,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.session.send_frame(frame, Some(step_id)).await;
                 self.note_unsure(&step.action, [(from, id)]);
             }
-            Action::Paginate { method, .. } => {
-                if self.is_decided(step) {
-                    return Ok(());
-                }
-                let timeout = self.timeout;
-                let pages =
-                    read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
-                self.pages.extend(step.name.as_deref().map(|name| (name, pages.results)));
-                self.answered_after = true;
-            }
+            Action::Paginate { method, .. } => self.read_list(step, method, step_id).await,
             Action::Http { .. } => self.make_http_request(&step.action, step_id).await?,
             Action::Close { step: name } => self.close_response(name).await,
             Action::Shutdown { how, .. } => {
@@ -196,6 +187,17 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             Action::Wait(duration) => self.wait(*duration).await,
         }
         Ok(())
+    }
+
+    /// Reads the pages of a list, unless nothing depends on them any more.
+    async fn read_list(&mut self, step: &'c Step, method: &str, step_id: StepId) {
+        if self.is_decided(step) {
+            return;
+        }
+        let timeout = self.timeout;
+        let pages = read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
+        self.pages.extend(step.name.as_deref().map(|name| (name, pages.results)));
+        self.answered_after = true;
     }
 
     /// Whether a step that reads a list once more is there only for a comparison that nothing can change any more: the earlier
