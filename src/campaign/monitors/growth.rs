@@ -8,6 +8,7 @@ use super::latency_monitor::LatencyMonitor;
 use super::monitor::{Found, Moment, Monitor, Watched};
 use super::resource_monitor::{ResourceMonitor, ResourceSuspicion, sample};
 use crate::campaign::budget::ToolTime;
+use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
@@ -76,7 +77,7 @@ impl Growth {
 }
 
 impl Monitor for Growth {
-    fn observe(&mut self, exchanges: &[FuzzExchange]) {
+    fn observe(&mut self, _call_plan: &CallPlan, exchanges: &[FuzzExchange]) {
         let is_timed = |exchange: &&FuzzExchange| {
             exchange.alone && exchange.call.validity == Validity::Valid && outcome(exchange) == CallOutcome::Success
         };

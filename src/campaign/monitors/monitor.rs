@@ -56,8 +56,8 @@ pub(in crate::campaign) struct Watched<'w, 'a> {
 
 /// Looks for what no single response shows.
 pub(in crate::campaign) trait Monitor: Send {
-    /// Takes note of calls of the tool that were answered, in the order in which they were made.
-    fn observe(&mut self, _exchanges: &[FuzzExchange]) {}
+    /// Takes note of calls of the plan's tool that were answered, in the order in which they were made.
+    fn observe(&mut self, _call_plan: &CallPlan, _exchanges: &[FuzzExchange]) {}
 
     /// Takes note of a round of calls with others in flight that no failure interrupted: how many there were, and how
     /// long they took together.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::monitor::{Found, Moment, Monitor, Watched};
+use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::campaign::process::environment::BoxFuture;
@@ -28,9 +29,6 @@ const MAX_SUSPICIONS: usize = 8;
 /// Looks for valid arguments that are refused like invalid ones.
 #[derive(Debug, Default)]
 pub(super) struct RefusedArguments {
-    /// Calls that were refused, and calls that were served, since the last look.
-    refused: Vec<FuzzExchange>,
-    served: Vec<Arc<Call>>,
     tools: BTreeMap<usize, Learned>,
 }
 
@@ -70,16 +68,16 @@ impl Learned {
         }
     }
 
-    fn learn(&mut self, exchange: FuzzExchange) {
+    fn learn(&mut self, exchange: &FuzzExchange) {
         const MAX_CONTROLS: usize = 200;
-        let Some(refusal) = refusal(&exchange, &self.names) else { return };
+        let Some(refusal) = refusal(exchange, &self.names) else { return };
         if exchange.call.validity != Validity::Valid {
             if self.controls.shapes.len() < MAX_CONTROLS {
                 self.controls.shapes.insert(refusal.shape);
                 self.controls.openings.extend(refusal.opening);
             }
         } else if self.refusals.len() < MAX_REFUSALS && self.refusals.iter().all(|(known, _)| *known != refusal) {
-            self.refusals.push((refusal, exchange));
+            self.refusals.push((refusal, exchange.clone()));
         }
     }
 
@@ -148,12 +146,14 @@ fn lists_values(schema: &Value) -> bool {
 }
 
 impl Monitor for RefusedArguments {
-    fn observe(&mut self, exchanges: &[FuzzExchange]) {
+    fn observe(&mut self, call_plan: &CallPlan, exchanges: &[FuzzExchange]) {
+        let schema = call_plan.schema().schema();
+        let learned = self.tools.entry(call_plan.tool()).or_insert_with(|| Learned::of(schema));
         for exchange in exchanges {
             match outcome(exchange) {
-                CallOutcome::ToolError => self.refused.push(exchange.clone()),
+                CallOutcome::ToolError => learned.learn(exchange),
                 CallOutcome::Success if exchange.call.validity == Validity::Valid => {
-                    self.served.push(Arc::clone(&exchange.call));
+                    learned.learn_served(&exchange.call);
                 }
                 _ => {}
             }
@@ -167,13 +167,10 @@ impl Monitor for RefusedArguments {
     ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
         Box::pin(async move {
             let tool = watched.call_plan.tool();
-            let schema = watched.call_plan.schema().schema();
-            let learned = self.tools.entry(tool).or_insert_with(|| Learned::of(schema));
-            self.refused.drain(..).for_each(|exchange| learned.learn(exchange));
-            self.served.drain(..).for_each(|call| learned.learn_served(&call));
-            if !matches!(moment, Moment::AfterCalls { .. }) {
+            let Some(learned) = self.tools.get_mut(&tool).filter(|_| matches!(moment, Moment::AfterCalls { .. }))
+            else {
                 return Ok(Vec::new());
-            }
+            };
             let suspicions = learned.suspicions(tool).into_iter();
             let new = suspicions.filter(|suspicion| !watched.failures.is_known(tool, &suspicion.violation));
             Ok(new.map(|suspicion| Found::Suspicion { suspicion, spoiled: false }).collect())
@@ -216,7 +213,7 @@ mod tests {
             if outcome(&exchange) == CallOutcome::Success {
                 learned.learn_served(&exchange.call);
             } else {
-                learned.learn(exchange);
+                learned.learn(&exchange);
             }
         }
         learned.suspicions(0).into_iter().map(|suspicion| suspicion.violation.actual).collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::monitor::{Found, Moment, Monitor, Watched};
+use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
 use crate::campaign::minimizer::reproduction::{Reproducer, is_contradiction};
@@ -47,12 +48,17 @@ impl RepeatedCalls {
         }
         Ok(is_confirmed)
     }
+
+    /// Takes note of answered calls.
+    fn note(&mut self, exchanges: &[FuzzExchange]) {
+        let contradiction = exchanges.windows(2).find(|pair| is_contradiction(&pair[0], &pair[1]));
+        self.contradiction = contradiction.and_then(<[_]>::first).cloned();
+    }
 }
 
 impl Monitor for RepeatedCalls {
-    fn observe(&mut self, exchanges: &[FuzzExchange]) {
-        let contradiction = exchanges.windows(2).find(|pair| is_contradiction(&pair[0], &pair[1]));
-        self.contradiction = contradiction.and_then(<[_]>::first).cloned();
+    fn observe(&mut self, _call_plan: &CallPlan, exchanges: &[FuzzExchange]) {
+        self.note(exchanges);
     }
 
     fn check<'m>(
@@ -89,10 +95,10 @@ mod tests {
         let (mut caller, mut repeated_calls) = (server.caller(), RepeatedCalls::default());
         let [other, twice] = [1, 2].map(|step| valid_call(0, json!({ "step": step })));
         let done = call_all(&mut caller, &[other, twice.clone(), twice]).await;
-        repeated_calls.observe(&done);
+        repeated_calls.note(&done);
         let Some(suspicion) = repeated_calls.suspicion(0) else { return (false, false, false) };
         let is_confirmed = repeated_calls.confirm(&mut caller, &suspicion).await.expect("the server is called");
-        repeated_calls.observe(&done);
+        repeated_calls.note(&done);
         (true, is_confirmed, repeated_calls.suspicion(0).is_some())
     }
 

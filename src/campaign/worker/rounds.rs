@@ -100,7 +100,7 @@ impl Worker<'_> {
                 self.handle_violations(exchange, violations, &record, run).await?;
             }
         }
-        self.show(&done);
+        self.show(&done, run);
         self.check(Moment::Answered, run).await
     }
 
@@ -127,8 +127,8 @@ impl Worker<'_> {
     }
 
     /// Shows calls of the current tool to the monitors.
-    fn show(&mut self, exchanges: &[FuzzExchange]) {
-        self.monitors.iter_mut().for_each(|monitor| monitor.observe(exchanges));
+    fn show(&mut self, exchanges: &[FuzzExchange], run: &ToolRun) {
+        self.monitors.iter_mut().for_each(|monitor| monitor.observe(run.call_plan(), exchanges));
     }
 
     /// Finds out which of the calls in flight ended the server or made it hang. Those of the `answered` calls that were made
@@ -179,7 +179,7 @@ impl Worker<'_> {
             }
             let began = Instant::now();
             let mut violations = self.count_and_judge(&exchange, run);
-            self.show(std::slice::from_ref(&exchange));
+            self.show(std::slice::from_ref(&exchange), run);
             self.environment.add_judging_time(began.elapsed());
             if !self.budget.counters().had_full_timeouts() {
                 violations.retain(|violation| violation.oracle != Oracle::Hang);

@@ -29,7 +29,7 @@ pub(crate) struct Refusal {
 /// nothing is known: it may be about anything.
 #[must_use]
 pub(crate) fn refusal(exchange: &FuzzExchange, names: &BTreeSet<String>) -> Option<Refusal> {
-    let text = refusal_text(exchange)?;
+    let text = refusal_text(exchange).filter(|text| names.iter().any(|name| text.contains(name.as_str())))?;
     let judged = match &exchange.call.validity {
         Validity::Violates(constraint) => !is_annotation(constraint),
         Validity::Valid => exchange.call.kind != CallKind::Handler && !is_about_something_else(text),
