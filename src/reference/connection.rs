@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::connection_state::{ConnectionState, Output};
 use super::fault::{Fault, FaultSet};
+use super::injection::request::{self, Reading};
 use super::injection::size::{self, Treatment};
 use super::injection::{crash, surrogate};
 use super::interception::{Interception, Interceptor};
@@ -83,7 +84,11 @@ impl<'a> Connection<'a> {
             Ok(value) if self.state.is_enabled(Fault::IdLastRejected) && has_id_last(&value) => {
                 self.receive_invalid_json();
             }
-            Ok(value) => self.receive_value(value),
+            Ok(value) => match request::read(value, |fault| self.state.is_active(fault)) {
+                Reading::As(value) => self.receive_value(value),
+                Reading::Ignored => {}
+                Reading::Exits => self.closed = true,
+            },
             Err(_) => match surrogate::served(line, |fault| self.state.is_enabled(fault)) {
                 Some(value) => self.receive_value(value),
                 None => self.receive_invalid_json(),

@@ -280,8 +280,24 @@ impl Script {
         self.line(&json!({"jsonrpc": "2.0", "id": 907, "method": "x".repeat(1_025), "params": params}));
     }
 
+    /// Requests whose envelope is unusual.
+    fn unusual_envelopes(&mut self) {
+        for params in [None, Some(json!({}))] {
+            let mut request = json!({"jsonrpc": "2.0", "id": 908, "method": "prompts/get"});
+            if let Some(params) = params {
+                request["params"] = params;
+            }
+            self.line(&request);
+        }
+        let params = self.with_meta(json!({"id": 909}), &json!({}));
+        self.line(&json!({"jsonrpc": "2.0", "id": 910, "method": "tools/list", "params": params}));
+        let params = self.with_meta(json!({}), &json!({}));
+        self.line(&json!({"jsonrpc": "2.0", "method": "tools/list", "params": params}));
+    }
+
     fn invalid_messages(&mut self) {
         self.large_messages();
+        self.unusual_envelopes();
         let call = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
         self.line(&json!([call(900), {"jsonrpc": "2.0", "method": "notifications/x"}, call(901)]));
         self.line(&json!([{"jsonrpc": "2.0", "method": "notifications/x"}]));

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 33] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 35] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -35,9 +35,19 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 33] = [
     (Fault::LongIdCut, &["jsonrpc/long-parts", "jsonrpc/answered-once"]),
     (Fault::LongMethodExits, &["jsonrpc/long-parts"]),
     (Fault::LongKeyIgnored, &["jsonrpc/long-parts"]),
+    (
+        Fault::EmptyParamsExit,
+        &[
+            "jsonrpc/params-missing",
+            "prompts/get/incomplete",
+            "resources/read/incomplete",
+            "resources/read/malformed-uri",
+        ],
+    ),
+    (Fault::RequestWithoutIdAnswered, &["jsonrpc/request-without-id"]),
     (Fault::ManyMembersExit, &["jsonrpc/long-parts"]),
     (Fault::CancellationWedges, &["jsonrpc/cancelled-unanswered", "cancellation/without-params"]),
-    (Fault::NotificationWedges, &["jsonrpc/notification-unanswered"]),
+    (Fault::NotificationWedges, &["jsonrpc/notification-unanswered", "jsonrpc/request-without-id"]),
     (Fault::ToolsListUnanswered, &["tools/list/answered"]),
     (Fault::CallsUnanswered, &["tools/call/answered"]),
     (Fault::ToolUnanswered, &["tools/call/answered"]),

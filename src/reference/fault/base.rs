@@ -35,6 +35,11 @@ macro_rules! base_faults {
             LongMethodExits, "long-method-exits", EVERY, "exits on a method of more than 255 characters";
             LongKeyIgnored, "long-key-ignored", EVERY, "never answers a request with a key of more than 1,024 characters";
             ManyMembersExit, "many-members-exit", EVERY, "exits on an object with more than 1,000 members";
+            ParamsMissingIgnored, "params-missing-ignored", HANDSHAKE, "never answers a call or a read without params";
+            EmptyParamsExit, "empty-params-exit", HANDSHAKE, "exits on prompts/get or resources/read with empty params";
+            InnerIdAnswered, "inner-id-answered", EVERY, "answers the id in params, if they have one";
+            RequestWithoutIdExits, "request-without-id-exits", EVERY, "exits on a request method without an id";
+            RequestWithoutIdAnswered, "request-without-id-answered", EVERY, "answers a request method without an id";
             IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";

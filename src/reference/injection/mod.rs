@@ -10,6 +10,7 @@ pub(super) mod edit;
 pub(super) mod envelope;
 mod hostile;
 pub(super) mod primitive;
+pub(super) mod request;
 pub(super) mod serialization;
 pub(super) mod silence;
 pub(super) mod size;
