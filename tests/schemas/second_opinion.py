@@ -4,7 +4,8 @@
     python3 tests/schemas/second_opinion.py target/tmp/corpus-arguments.jsonl
 
 Needs `pip install 'jsonschema[format]'`, with which formats are asserted. Prints each argument that one calls valid and the
-other invalid, and exits with 1 if there is one.
+other invalid, and exits with 1 if there is one. A difference by a line feed at the end of a text is Python's: its `$` matches
+before one, and that of ECMA-262, which JSON Schema names, does not.
 """
 
 import json
