@@ -20,7 +20,8 @@ pub(super) fn edits(
     let required: Vec<&str> =
         keywords.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let declared = keywords.get("properties").and_then(Value::as_object);
-    let mut edits = vec![missing(&required, members), unknown(members)];
+    let is_open = keywords.get("additionalProperties") != Some(&Value::Bool(false));
+    let mut edits = vec![missing(&required, members, is_open), unknown(members)];
     edits.push(misspelt(declared, members));
     edits.push(alone(&required, members));
     edits.push(dependent(keywords, &required, members));
@@ -55,7 +56,8 @@ fn only(members: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn missing(required: &[&str], members: &Map<String, Value>) -> Edits {
+/// The object without required members. In one that `is_open`, a longer name is not forbidden by itself.
+fn missing(required: &[&str], members: &Map<String, Value>, is_open: bool) -> Edits {
     let mut edits: Edits =
         required.iter().rev().take(MAX_MEMBERS).map(|name| edit("required-ignored", without(members, name))).collect();
     if let [first, _, ..] = required {
@@ -64,21 +66,28 @@ fn missing(required: &[&str], members: &Map<String, Value>) -> Edits {
     if !required.is_empty() {
         edits.push(edit("required-all-or-none", json!({})));
     }
-    for name in required.iter().take(MAX_MEMBERS) {
+    for name in required.iter().take(MAX_MEMBERS).filter(|_| is_open) {
         let other = rename(members, name, &format!("{name}_"));
         edits.push(edit("required-by-prefix", other));
     }
     edits
 }
 
+/// The object with an additional member. Its values are of several kinds, as a text breaks a format that the schema asks
+/// of additional members.
 fn unknown(members: &Map<String, Value>) -> Edits {
+    let known = members.values().next_back().cloned().unwrap_or(json!(0));
     let mut edits = vec![
         edit("additional-ignored", with(members, "extra", json!("a"))),
+        edit("additional-ignored", with(members, "extra", json!(0))),
         edit("additional-null-ignored", with(members, "extra", Value::Null)),
         edit("additional-value-restricted", with(members, "extra", json!({"a": [1]}))),
         edit("additional-value-restricted", with(members, "extra", json!(1))),
     ];
-    edits.extend(UNUSUAL_NAMES.iter().map(|name| edit("additional-unusual-name", with(members, name, json!("a")))));
+    for value in [json!("a"), known, json!(0)] {
+        let named = |name: &&str| edit("additional-unusual-name", with(members, name, value.clone()));
+        edits.extend(UNUSUAL_NAMES.iter().map(named));
+    }
     edits
 }
 
@@ -112,6 +121,8 @@ fn alone(required: &[&str], members: &Map<String, Value>) -> Edits {
         vec![edit("every-property-required", only(members, required)), edit("all-options-rejected", members.clone())];
     for name in members.keys().filter(|name| !required.contains(&name.as_str())).take(MAX_MEMBERS) {
         let names: Vec<&str> = required.iter().copied().chain([name.as_str()]).collect();
+        // The required members alone may be refused, by an `anyOf` say.
+        edits.push(edit("every-property-required", only(members, &names)));
         edits.push(edit("option-needs-others", only(members, &names)));
         edits.push(edit("option-required", without(members, name)));
     }

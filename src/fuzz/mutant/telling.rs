@@ -273,7 +273,11 @@ fn of_site(site: &Site<'_>, pool: &[Value]) -> Vec<Edits> {
         Value::Object(members) => edits.extend(objects::edits(site.keywords, members, &members_at(site, pool))),
         Value::Null | Value::Bool(_) => {}
     }
-    edits.extend(types::edits(site.keywords, site.current));
+    // Arguments are objects by the protocol, whether a branch at the root says so or not.
+    let is_branch_of_root = site.location.is_empty() && !site.keywords.contains_key("type");
+    if !is_branch_of_root {
+        edits.extend(types::edits(site.keywords, site.current));
+    }
     edits
 }
 
@@ -560,6 +564,26 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
                             "required": ["a", "b"]});
         assert!(told_by(&schema, "required-all-or-none").iter().any(|one| one.arguments == json!({})));
+    }
+
+    #[test]
+    fn additional_members_are_told_by_values_that_break_nothing_else() {
+        let urls =
+            json!({"type": "object", "additionalProperties": {"type": "string", "format": "uri"}, "minProperties": 1});
+        let schema = json!({"type": "object", "properties": {"files": urls}, "required": ["files"]});
+        let is_valid = |one: &TellingArguments| one.violates.is_none();
+        assert!(told_by(&schema, "additional-unusual-name").iter().any(is_valid));
+        let closed = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false});
+        assert!(told_by(&closed, "required-by-prefix").is_empty());
+    }
+
+    #[test]
+    fn optional_members_are_tried_one_by_one_where_some_is_needed() {
+        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "integer"}},
+                            "additionalProperties": false, "anyOf": [{"required": ["name"]}, {"required": ["id"]}]});
+        let single = |one: &TellingArguments| one.violates.is_none() && one.arguments.as_object().unwrap().len() == 1;
+        assert!(told_by(&schema, "every-property-required").iter().any(single));
+        assert!(told_by(&schema, "untyped-value-restricted").is_empty(), "arguments are objects");
     }
 
     #[test]
