@@ -19,6 +19,9 @@ pub(crate) const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a server that does not read is waited for until a message is given up.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The pause after each byte of a line that is written in pieces: long enough for the server to read it before the next.
+pub(crate) const PIECE_INTERVAL: Duration = Duration::from_millis(1);
+
 /// How long nothing may follow a message without a line feed before it is read nevertheless.
 pub(crate) const LINE_FEED_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -302,6 +305,9 @@ pub(crate) const MAX_FURTHER_RESOURCES: usize = 64;
 
 /// How many further prompts are got.
 pub(crate) const MAX_FURTHER_PROMPTS: usize = 32;
+
+/// How many resources are read to which results link.
+pub(crate) const MAX_LINKED_RESOURCES: usize = 16;
 
 /// How many URIs are made of templates.
 pub(crate) const MAX_EXPANSIONS: usize = 16;

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::client_parameters::{full_capabilities, initialize_params, stateless_meta};
 use self::http_failure::{HttpFailure, http_failure};
-pub(crate) use self::launch::connect_unrecorded;
+pub(crate) use self::launch::{StartConditions, connect_unrecorded};
 pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
@@ -224,6 +224,11 @@ impl Session {
     /// Sends a line unchanged.
     pub(crate) async fn send_frame(&self, frame: Frame, step_id: Option<StepId>) {
         self.connection.send(frame, step_id, SEND_TIMEOUT).await;
+    }
+
+    /// Sends a line unchanged, byte by byte.
+    pub(crate) async fn send_in_pieces(&self, frame: Frame, step_id: Option<StepId>) {
+        self.connection.send_in_pieces(frame, step_id, SEND_TIMEOUT).await;
     }
 
     /// Fills in missing members of a message: `jsonrpc`, the id of a request, and `_meta` in the stateless era. A

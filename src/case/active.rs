@@ -27,6 +27,8 @@ pub struct Active {
     pub for_each: Option<ForEach>,
     /// The process that its steps run in.
     pub process: Process,
+    /// How the process of the case's own is started.
+    pub start: Start,
     /// The capabilities that the client declares in a process of its own.
     pub client_capabilities: Option<Value>,
     /// The client's responses to requests of the server, by method; to other methods it responds as usual.
@@ -84,6 +86,8 @@ pub enum Action {
     Raw {
         /// The line, without its newline.
         line: RawLine,
+        /// How it is written.
+        transfer: LineTransfer,
         /// The responses that are right.
         expected: Expected,
     },
@@ -173,7 +177,28 @@ pub enum RawLine {
     Bytes(Vec<u8>),
 }
 
+/// How a line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum LineTransfer {
+    /// at once
+    #[default]
+    Whole,
+    /// byte by byte; the case then applies to stdio only
+    InPieces,
+}
+
 impl Active {
+    /// Whether it needs standard streams: it ends the process, starts it in a way of its own, or writes a line in pieces.
+    #[must_use]
+    pub fn is_of_stdio(&self) -> bool {
+        let is_of_streams = |step: &Step| {
+            matches!(step.action, Action::Shutdown { .. } | Action::Raw { transfer: LineTransfer::InPieces, .. })
+        };
+        self.start != Start::default() || self.steps.iter().any(is_of_streams)
+    }
+
     /// Whether the steps of a revision may leave the session in another state than they found it: they write what is
     /// no request, a notification, a batch, or a request without the `_meta` that the revision requires.
     #[must_use]
@@ -202,12 +227,6 @@ impl Step {
     #[must_use]
     pub fn is_http(&self) -> bool {
         matches!(self.action, Action::Http { .. })
-    }
-
-    /// Whether it ends the process.
-    #[must_use]
-    pub fn is_shutdown(&self) -> bool {
-        matches!(self.action, Action::Shutdown { .. })
     }
 }
 
@@ -335,6 +354,47 @@ pub enum Process {
     Fresh,
     /// a process of the case's own in which the first step is the first message
     Uninitialized,
+}
+
+/// How a process of the case's own is started, where that differs from other processes. The case then applies to servers
+/// that are started over stdio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "start", extend("minProperties" = 1)))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Start {
+    /// The locale that the environment names.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "inherited")))]
+    pub locale: Locale,
+    /// Who reads what the server writes to standard error.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "read")))]
+    pub standard_error: StandardError,
+}
+
+/// The locale that the environment of a server names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum Locale {
+    /// that of the run
+    #[default]
+    Inherited,
+    /// none: `LANG`, `LANGUAGE` and the variables that begin with `LC_` are left out, unless the user set them for the
+    /// server
+    None,
+}
+
+/// Who reads the standard error of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum StandardError {
+    /// the run
+    #[default]
+    Read,
+    /// nobody: the reading end is closed, so that each write fails
+    Closed,
 }
 
 /// How a request is repeated: until its response is valid against a schema, anything but a result comes, or a limit is

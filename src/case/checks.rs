@@ -421,6 +421,7 @@ names! {
         ClientRequestsDeclared = "client-requests-declared": "Meanwhile the server requests from the client only what the client declared.",
         LogLevelRespected = "log-level-respected": "What the server logs at the first step it does not log at the second, which asks for emergencies only.",
         QuietBetween = "quiet-between": "Between two steps, while the client waits, no kind of notification comes more often than once a second.",
+        ChangesAnnouncedOnly = "changes-announced-only": "After some of the requests for a list the server announces no change of it, if their results are the same.",
         FewServerRequests = "few-server-requests": "The server sends the client at most twenty requests.",
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::active::{ForEach, Poll, Process, Retry, Shutdown};
+use super::active::{ForEach, LineTransfer, Poll, Process, Retry, Shutdown, Start};
 use super::checks::{Check, Oracle};
 use super::client_response::ClientResponse;
 use super::expected::{AcrossSteps, ExpectedResponse, Otherwise};
@@ -92,6 +92,11 @@ pub(super) struct CaseFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = "shared")))]
     pub(super) process: Process,
+    /// How a process of the case's own is started, where that differs from other processes. The case then applies to
+    /// servers that are started over stdio.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<Start>"))]
+    pub(super) start: Start,
     /// The capabilities that the client declares in a process of the case's own.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Object>"))]
@@ -234,6 +239,10 @@ pub(super) struct StepFile {
     /// that need not be UTF-8.
     #[serde(default)]
     pub(super) raw: Option<RawFile>,
+    /// How the line of `raw` is written.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "whole")))]
+    pub(super) transfer: LineTransfer,
     /// A list method whose pages are all read.
     #[serde(default)]
     #[cfg_attr(test, schemars(length(min = 1), extend("examples" = ["tools/list"])))]

@@ -36,7 +36,10 @@ mod shapes;
 mod step_semantics;
 mod stimuli;
 
-pub use active::{Action, Delivery, ForEach, Meta, Process, RawLine, SavedPointers, Shutdown, Step};
+pub use active::{
+    Action, Delivery, ForEach, LineTransfer, Locale, Meta, Process, RawLine, SavedPointers, Shutdown, StandardError,
+    Start, Step,
+};
 pub(crate) use active::{Active, InputResponses, Poll, RequestState, Retry};
 pub(crate) use checks::{
     Absence, AtMostPerSecond, Audience, CapabilityUse, Comparison, ConnectionCheck, ConnectionRule,

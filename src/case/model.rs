@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::active::{Action, Active, Step};
+use super::active::{Action, Active};
 use super::checks::Oracle;
 use super::http_step::HttpKind;
 use super::lazy_schema::LazySchema;
@@ -140,7 +140,7 @@ impl Case {
         let is_observable =
             |requirement: &&Requirement| requirement.transport == Transport::Any || requirement.transport == transport;
         let is_possible = match &self.body {
-            Body::Active(act) => transport == Transport::Stdio || !act.steps.iter().any(Step::is_shutdown),
+            Body::Active(act) => transport == Transport::Stdio || !act.is_of_stdio(),
             Body::Passive(_) => true,
             // Anything else than messages is written to standard output only.
             Body::Fuzz(oracle) => transport == Transport::Stdio || *oracle != Oracle::StdoutNoise,

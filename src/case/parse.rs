@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::active::{Action, Active, Delivery, MAX_WAIT_MS, Meta, Poll, RawLine, Step};
+use super::active::{Action, Active, Delivery, LineTransfer, MAX_WAIT_MS, Meta, Poll, RawLine, Step};
 use super::checks::Check;
 use super::expected::{Expected, ExpectedResponse, Otherwise};
 use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
@@ -33,6 +33,7 @@ pub(super) fn case(id: String, source: Source, file: CaseFile) -> Option<Case> {
             steps: file.steps.into_iter().map(step).collect::<Option<_>>()?,
             for_each: file.for_each,
             process: file.process,
+            start: file.start,
             client_capabilities: file.client_capabilities,
             client_responses: file.client_responses,
             across_steps: file.across_steps,
@@ -104,6 +105,7 @@ fn step(file: StepFile) -> Option<Step> {
         while_open,
         batch,
         raw,
+        transfer,
         paginate,
         retry,
         http,
@@ -138,7 +140,7 @@ fn step(file: StepFile) -> Option<Step> {
             (is_plain, Action::Batch { messages, meta, expected })
         }
         (None, None, None, Some(raw), None, None, None, None, None, None) => {
-            (is_plain && as_required, Action::Raw { line: line(raw)?, expected })
+            (is_plain && as_required, Action::Raw { line: line(raw)?, transfer, expected })
         }
         (None, None, None, None, Some(method), None, None, None, None, None) => {
             (is_plain && as_required, Action::Paginate { method, expected })
@@ -160,7 +162,8 @@ fn step(file: StepFile) -> Option<Step> {
         }
         _ => return None,
     };
-    fits.then_some(Step { name, revisions, action })
+    let is_whole = transfer == LineTransfer::Whole || matches!(action, Action::Raw { .. });
+    (fits && is_whole).then_some(Step { name, revisions, action })
 }
 
 fn expected(responses: Vec<ExpectedResponse>, otherwise: Option<Otherwise>, control: bool) -> Option<Expected> {

@@ -17,7 +17,8 @@ use crate::json_pointer;
 use crate::spec::RevisionSet;
 
 /// The members of a step that apply to some actions only: the member, the actions, and why not to others.
-const APPLICABLE: [(&str, &[&str], &str); 9] = [
+const APPLICABLE: [(&str, &[&str], &str); 10] = [
+    ("transfer", &["raw"], "it says how a raw line is written, and is a member of `http` itself"),
     ("while-open", &["notify"], "only a notification waits for a request to be open"),
     ("poll", &["send"], "it repeats a `send`"),
     ("provide-input", &["send"], "it repeats a `send`"),
@@ -53,6 +54,9 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
             "/client-capabilities",
             "`client-capabilities` needs a process of the case's own: set `process` to `fresh`",
         );
+    }
+    if case.contains_key("start") && !matches!(text(case, "process"), Some("fresh" | "uninitialized")) {
+        checker.report_name("/start", "`start` needs a process of the case's own: set `process` to `fresh`");
     }
     if let Some(declare) = case.get("client-capabilities") {
         checker.check_no_placeholder(declare, "/client-capabilities");

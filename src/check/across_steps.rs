@@ -55,6 +55,7 @@ fn judge_comparison(
         Comparison::LogLevelRespected => log_below_level(body, together, revision, execution, judged),
         Comparison::FewServerRequests => many_server_requests(execution),
         Comparison::QuietBetween => frequent_notification(body, together, revision, execution),
+        Comparison::ChangesAnnouncedOnly => announced_without_change(body, together, revision, execution),
         _ => match values_to_compare(body, together, revision, execution, judged) {
             Some(Compared { values, .. }) if values.iter().all(Vec::is_empty) => return false,
             Some(compared) => difference_of(together, compared),
@@ -212,6 +213,7 @@ fn violating_pair(comparison: Comparison, values: &[Vec<Value>]) -> Option<(&Vec
         | Comparison::ClientRequestsDeclared
         | Comparison::LogLevelRespected
         | Comparison::QuietBetween
+        | Comparison::ChangesAnnouncedOnly
         | Comparison::FewServerRequests => None,
     }
 }
@@ -242,6 +244,37 @@ fn frequent_notification(
     let ((_, from), (to, _)) = (spans.next()?, spans.next()?);
     let found = rate::frequent_notification(record, from, to)?;
     Some(Difference { actual: found.actual, diff: None, positions: found.positions })
+}
+
+/// Finds the announcements that a list changed, if one follows each request for it but the last, and the results are the
+/// same.
+fn announced_without_change(
+    body: &Active,
+    together: &AcrossSteps,
+    revision: Revision,
+    execution: &Execution,
+) -> Option<Difference> {
+    let entries = &execution.transcript.entries;
+    let spans = together.steps.iter().map(|name| span_of_step(body, name, revision, execution));
+    let spans: Vec<(usize, usize)> = spans.collect::<Option<_>>()?;
+    let result = |(_, answered): &(usize, usize)| entries[*answered].received()?.get("result");
+    let first = result(spans.first()?)?;
+    if spans.iter().any(|span| result(span) != Some(first)) {
+        return None;
+    }
+    let method = entries[spans.first()?.0].sent()?.get("method")?.as_str()?;
+    let announcement = format!("notifications/{method}_changed");
+    let is_announced = |at: &usize| {
+        let method = entries[*at].received().and_then(|message| message.get("method"));
+        method.is_some_and(|method| *method == announcement.as_str())
+    };
+    let following = spans.windows(2).map(|pair| (pair[0].0..pair[1].0).find(is_announced));
+    let positions: Vec<usize> = following.collect::<Option<_>>()?;
+    (!positions.is_empty()).then(|| Difference {
+        actual: format!("{announcement} after each {method}, with the same result"),
+        diff: None,
+        positions,
+    })
 }
 
 /// The positions of the request and of the response of a step, if it has a response.

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use mcp_conformance::JudgeError;
 use mcp_conformance::internals::case::{
-    Action, Body, Case, Delivery, ForEach, HttpCall, Process, RawLine, Selection, Shutdown, Source, Step, Watch,
-    WatchKind, not_observable, reason_in_detail,
+    Action, Body, Case, Delivery, ForEach, HttpCall, LineTransfer, Locale, Process, RawLine, Selection, Shutdown,
+    Source, StandardError, Start, Step, Watch, WatchKind, not_observable, reason_in_detail,
 };
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::layout::wrap;
@@ -230,7 +230,7 @@ pub(super) fn description(case: &Case) -> Vec<String> {
                 Some(ForEach::Prompt) => ", for each listed prompt".to_owned(),
                 Some(ForEach::Page(method)) => format!(", for each page of {method} after the first"),
             };
-            let mut lines = vec![format!("{process}{each}, it:")];
+            let mut lines = vec![format!("{process}{}{each}, it:", start_description(act.start))];
             lines.extend(act.steps.iter().map(|step| format!("- {}", step_description(step))));
             if !act.client_responses.is_empty() {
                 let methods: Vec<&str> = act.client_responses.keys().map(String::as_str).collect();
@@ -248,6 +248,18 @@ pub(super) fn description(case: &Case) -> Vec<String> {
             )]
         }
     }
+}
+
+/// How a process is started, after "In a new process".
+fn start_description(start: Start) -> String {
+    let mut parts = Vec::new();
+    if start.locale == Locale::None {
+        parts.push("without a locale in its environment");
+    }
+    if start.standard_error == StandardError::Closed {
+        parts.push("with nobody who reads its standard error");
+    }
+    if parts.is_empty() { String::new() } else { format!(" {}", parts.join(" and ")) }
 }
 
 /// Describes the values that a passive case checks.
@@ -285,7 +297,10 @@ fn step_description(step: &Step) -> String {
             format!("sends the notification {}{}", method_of(message), params_of(message))
         }
         Action::Batch { messages, .. } => format!("sends a batch of {} messages", messages.len()),
-        Action::Raw { line: RawLine::Text(line), .. } => format!("writes the line {}", excerpt(line, 160, 0)),
+        Action::Raw { line: RawLine::Text(line), transfer, .. } => {
+            let how = if *transfer == LineTransfer::InPieces { ", byte by byte" } else { "" };
+            format!("writes the line {}{how}", excerpt(line, 160, 0))
+        }
         Action::Raw { line: RawLine::Bytes(bytes), .. } => {
             format!("writes a line of {} bytes: {}", bytes.len(), bytes.escape_ascii())
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mcp_conformance::reference::{self, Fault, FaultSet};
+use mcp_conformance::reference::{self, Fault, FaultSet, Surroundings};
 use mcp_conformance::report::Conclusion;
 
 use super::args::ServeArgs;
@@ -11,6 +11,8 @@ use super::error::CliError;
 /// Serves standard input and output until the input ends.
 pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     let faults: FaultSet = args.fault.iter().copied().collect();
+    let surroundings = if args.http.is_some() { Surroundings::default() } else { surroundings(&faults) };
+    let faults = faults.started_in(surroundings);
     let token = args.protected.as_ref().map(|variable| {
         let token = std::env::var(variable).ok().filter(|token| !token.trim().is_empty());
         token.ok_or_else(|| CliError::ProtectionToken(variable.clone()))
@@ -49,6 +51,16 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     }
     served.map_err(CliError::Serve)?;
     Ok(Conclusion::Passed)
+}
+
+/// What the process finds. Standard error is tried only if a fault depends on it.
+fn surroundings(faults: &FaultSet) -> Surroundings {
+    let names_locale = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_logging = faults.contains(Fault::StderrNeeded);
+    Surroundings {
+        has_no_locale: !["LC_ALL", "LC_CTYPE", "LANG"].into_iter().any(names_locale),
+        has_no_standard_error: is_logging && writeln!(io::stderr(), "serving").is_err(),
+    }
 }
 
 /// Registering a signal handler disables the default action, which is to end the process.

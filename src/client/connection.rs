@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::process::Command;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::http::header::mirrored;
@@ -17,7 +17,7 @@ use super::http::{DirectRequest, DirectRequestError, DirectResponse, HttpConnect
 use super::process::{Process, ShutdownTimeouts, Watchdog};
 use super::record::{ConnectionCosts, Record, RecordOptions};
 use super::responder::Responder;
-use super::streams::{read_errors, read_lines, write_lines};
+use super::streams::{Line, read_errors, read_lines, write_lines};
 use super::wait_budget::{WaitBudget, wait_at_most};
 use crate::limits::{CLOSED_OUTPUT_EXIT_TIMEOUT, LAST_OUTPUT_TIMEOUT, QUIET_POLLS_AFTER_EXIT};
 use crate::transcript::{Entry, Event, ShutdownStep, StepId};
@@ -80,7 +80,7 @@ enum Peer {
 /// A connection to a server.
 pub(crate) struct Connection {
     record: Arc<Record>,
-    input: Option<mpsc::Sender<Vec<u8>>>,
+    input: Option<mpsc::Sender<Line>>,
     peer: Peer,
     tasks: Vec<JoinHandle<()>>,
     ended: Option<ShutdownStep>,
@@ -94,7 +94,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Starts a command and connects to its standard streams.
+    /// Starts a command and connects to its standard streams. With `ignores_errors`, the reading end of its standard
+    /// error is closed.
     ///
     /// # Errors
     /// When the command cannot be started.
@@ -103,14 +104,16 @@ impl Connection {
         command: Command,
         responder: Responder,
         keeping: RecordOptions,
+        ignores_errors: bool,
     ) -> Result<Self, LaunchError> {
         let record = Arc::new(Record::new(keeping));
         let (process, streams) =
             Process::start(command).map_err(|source| LaunchError::Start { program: program.to_owned(), source })?;
-        let errors = tokio::spawn(read_errors(streams.errors, Arc::clone(&record)));
+        let errors = (!ignores_errors).then_some(streams.errors);
+        let errors = errors.map(|errors| tokio::spawn(read_errors(errors, Arc::clone(&record))));
         let mut connection =
             Self::over(streams.output, streams.input, Peer::Process(Box::new(process)), record, responder);
-        connection.tasks.push(errors);
+        connection.tasks.extend(errors);
         Ok(connection)
     }
 
@@ -249,12 +252,30 @@ impl Connection {
             http.send(frame, step_id, limit).await;
             return;
         }
-        let mut line = frame.raw().into_owned();
-        line.push(b'\n');
+        self.send_line(frame, step_id, limit, None).await;
+    }
+
+    /// Sends a line byte by byte over standard streams, and waits until it is written, for at most `limit`.
+    pub(crate) async fn send_in_pieces(&self, frame: Frame, step_id: Option<StepId>, limit: Duration) {
+        let (sender, written) = oneshot::channel();
+        self.send_line(frame, step_id, limit, Some(sender)).await;
+        // A server that does not read is silent, and that is judged.
+        let _unread = tokio::time::timeout(limit, written).await;
+    }
+
+    async fn send_line(
+        &self,
+        frame: Frame,
+        step_id: Option<StepId>,
+        limit: Duration,
+        in_pieces: Option<oneshot::Sender<()>>,
+    ) {
+        let mut bytes = frame.raw().into_owned();
+        bytes.push(b'\n');
         self.record.add(Event::Sent { frame, step_id });
         if let Some(input) = &self.input {
             // A failure here shows as silence or as a closed connection, and that is judged.
-            let _unread = tokio::time::timeout(limit, input.send(line)).await;
+            let _unread = tokio::time::timeout(limit, input.send(Line { bytes, in_pieces })).await;
         }
     }
 

@@ -1,26 +1,74 @@
 //! The streams of a connection: lines are written to a server, and its messages are read, recorded and answered.
 
+use std::io;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::record::Record;
 use super::responder::Responder;
-use crate::limits::LINE_FEED_TIMEOUT;
+use crate::limits::{LINE_FEED_TIMEOUT, PIECE_INTERVAL};
 use crate::transcript::Event;
 use crate::wire::{Frame, MessageKind, Splitter, messages};
 
-/// Writes lines to a server until the sender is dropped, then closes its input.
-pub(super) async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
+/// The maximum number of lines that are written at once.
+const MAX_LINES_AT_ONCE: usize = 64;
+
+/// A line on its way to a server, with its newline.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) bytes: Vec<u8>,
+    /// Set if it is written byte by byte: learns when it was written.
+    pub(super) in_pieces: Option<oneshot::Sender<()>>,
+}
+
+impl Line {
+    pub(super) fn whole(bytes: Vec<u8>) -> Self {
+        Self { bytes, in_pieces: None }
+    }
+}
+
+/// Writes lines to a server until the sender is dropped, then closes its input. Lines that are ready at the same time are
+/// written at once.
+pub(super) async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: mpsc::Receiver<Line>) {
+    let mut ready = Vec::new();
+    let mut block = Vec::new();
+    while lines.recv_many(&mut ready, MAX_LINES_AT_ONCE).await > 0 {
+        for line in ready.drain(..) {
+            let Some(written) = line.in_pieces else {
+                block.extend_from_slice(&line.bytes);
+                continue;
+            };
+            if write(&mut input, &block).await.is_err() || write_in_pieces(&mut input, &line.bytes).await.is_err() {
+                return;
+            }
+            block.clear();
+            // Whoever no longer waits for it has given the server up.
+            let _waiting = written.send(());
+        }
         // If the server closed its input, this shows in what it does next.
-        if input.write_all(&line).await.is_err() || input.flush().await.is_err() {
+        if write(&mut input, &block).await.is_err() {
             return;
         }
+        block.clear();
     }
     let _closed = input.shutdown().await;
+}
+
+async fn write<W: AsyncWrite + Unpin>(input: &mut W, bytes: &[u8]) -> io::Result<()> {
+    input.write_all(bytes).await?;
+    input.flush().await
+}
+
+/// Writes one byte after the other, so that a server gets most of them in reads of their own.
+async fn write_in_pieces<W: AsyncWrite + Unpin>(input: &mut W, line: &[u8]) -> io::Result<()> {
+    for byte in line {
+        write(input, &[*byte]).await?;
+        tokio::time::sleep(PIECE_INTERVAL).await;
+    }
+    Ok(())
 }
 
 /// Records the messages that a server writes, and answers its requests, until its output ends or more is written than is
@@ -29,7 +77,7 @@ pub(super) async fn read_lines<R: AsyncRead + Unpin>(
     mut output: R,
     record: Arc<Record>,
     responder: Responder,
-    answers: mpsc::WeakSender<Vec<u8>>,
+    answers: mpsc::WeakSender<Line>,
 ) {
     let mut splitter = Splitter::default();
     let mut buffer = vec![0; 64 << 10];
@@ -94,7 +142,7 @@ fn replies(value: &Value, responder: &Responder) -> Vec<Value> {
 }
 
 /// Sends a response to a server's request, unless the server has had too many.
-fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &Value) {
+fn answer_server(record: &Record, answers: &mpsc::WeakSender<Line>, answer: &Value) {
     if !record.may_answer() {
         return;
     }
@@ -103,7 +151,7 @@ fn answer_server(record: &Record, answers: &mpsc::WeakSender<Vec<u8>>, answer: &
         let mut line = frame.raw().into_owned();
         line.push(b'\n');
         // Do not wait for a server that sends requests and does not read.
-        if input.try_send(line).is_ok() {
+        if input.try_send(Line::whole(line)).is_ok() {
             record.add(Event::Sent { frame, step_id: None });
         }
     }

@@ -13,6 +13,8 @@ pub(crate) struct Prompt {
     pub(crate) name: String,
     /// Its required arguments, each with a short string, or a URI if it is named like one.
     pub(crate) arguments: Map<String, Value>,
+    /// Its optional arguments, with values of the same kinds.
+    pub(crate) optional: Map<String, Value>,
     /// Whether getting it with them succeeded.
     served: bool,
 }
@@ -54,11 +56,13 @@ impl Primitives {
 
     /// Records arguments with which getting a prompt succeeded.
     pub(crate) fn record_working_arguments(&mut self, name: &str, arguments: &Map<String, Value>) {
-        let prompt = Prompt { name: name.to_owned(), arguments: arguments.clone(), served: true };
+        let arguments = arguments.clone();
         match self.prompts.iter_mut().find(|known| known.name == name) {
             Some(known) if known.served => {}
-            Some(known) => *known = prompt,
-            None => self.prompts.push(prompt),
+            Some(known) => (known.arguments, known.served) = (arguments, true),
+            None => {
+                self.prompts.push(Prompt { name: name.to_owned(), arguments, optional: Map::new(), served: true });
+            }
         }
     }
 
@@ -80,8 +84,10 @@ impl Primitives {
     /// Replaces the made-up URIs in arguments of prompts by that of a listed resource.
     pub(crate) fn use_listed_resource(&mut self) {
         let Some(uri) = self.resources.first() else { return };
-        let arguments = self.prompts.iter_mut().flat_map(|prompt| prompt.arguments.values_mut());
-        arguments.filter(|value| **value == MADE_UP_URI).for_each(|value| *value = json!(uri));
+        for Prompt { arguments, optional, .. } in &mut self.prompts {
+            let values = arguments.values_mut().chain(optional.values_mut());
+            values.filter(|value| **value == MADE_UP_URI).for_each(|value| *value = json!(uri));
+        }
     }
 
     /// Adds the items in a result of a list method.
@@ -105,12 +111,13 @@ impl Primitives {
 fn prompt(definition: &Value) -> Option<Prompt> {
     let name = definition.get("name")?.as_str()?.to_owned();
     let given = definition.get("arguments").and_then(Value::as_array).into_iter().flatten();
-    let required = given.filter(|argument| argument.get("required") == Some(&Value::Bool(true)));
-    let arguments = required
-        .filter_map(|argument| argument.get("name")?.as_str())
-        .map(|name| (name.to_owned(), json!(if is_uri(name) { MADE_UP_URI } else { "test" })))
-        .collect();
-    Some(Prompt { name, arguments, served: false })
+    let (required, optional): (Vec<&Value>, Vec<&Value>) =
+        given.partition(|argument| argument.get("required") == Some(&Value::Bool(true)));
+    let values = |arguments: Vec<&Value>| {
+        let names = arguments.into_iter().filter_map(|argument| argument.get("name")?.as_str());
+        names.map(|name| (name.to_owned(), json!(if is_uri(name) { MADE_UP_URI } else { "test" }))).collect()
+    };
+    Some(Prompt { name, arguments: values(required), optional: values(optional), served: false })
 }
 
 /// Whether the name of an argument says that its value is a URI.

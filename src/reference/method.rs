@@ -11,8 +11,8 @@ use super::fault::Fault;
 use super::identity::{self, PREFIX, mark_modern};
 use super::injection::{primitive, task, tool_list};
 use super::message::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, UNSUPPORTED_VERSION, invalid_params, object,
-    quoted,
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, Object, RpcError, UNSUPPORTED_VERSION, invalid_params,
+    notification, object, quoted,
 };
 use super::pagination::add_caching;
 use super::primitive_method::PrimitiveRequest;
@@ -134,6 +134,10 @@ impl Methods {
         }
         if method == "prompts/get" && requires_retry(state, request, &params) {
             make_input_required(state, request, &mut result);
+        }
+        let is_list = matches!(method, "tools/list" | "resources/list" | "prompts/list");
+        if is_list && state.is_active_for(request, Fault::ListChangedAfterList) {
+            state.after_response.push(notification(&format!("notifications/{method}_changed"), &json!({})));
         }
         if method == "tools/list" {
             tool_list::inject(&mut result, request.revision, state.faults);

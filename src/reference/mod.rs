@@ -50,7 +50,7 @@ mod tests;
 
 #[doc(hidden)]
 pub use fault::HttpFault;
-pub use fault::{Fault, FaultSet, UnknownFault};
+pub use fault::{Fault, FaultSet, Surroundings, UnknownFault};
 #[cfg(feature = "http")]
 #[doc(hidden)]
 pub use http::{binds_every_address, serve_http, serve_http_intercepted, serve_http_protected};

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::connection_state::{ConnectionState, NoResult, Request};
 use super::fault::Fault;
+use super::injection::primitive::with_wrapped_content;
 use super::message::{
     INTERNAL_ERROR, METHOD_NOT_FOUND, Object, RESOURCE_NOT_FOUND, RpcError, invalid_params, notification, object,
 };
@@ -92,7 +93,11 @@ impl PrimitiveRequest<'_, '_> {
                     types: self.is_active(Fault::PromptArgumentTypesUnchecked),
                 };
                 let expanded = self.is_active(Fault::PromptTemplateExpanded).then(|| expand(params));
-                prompt::get(expanded.as_ref().unwrap_or(params), revision, leniency).map_err(NoResult::from)
+                let has_option = params.get("arguments").is_some_and(|arguments| arguments.get("language").is_some());
+                let wraps = has_option && self.is_active(Fault::PromptOptionWrapped);
+                let got = prompt::get(expanded.as_ref().unwrap_or(params), revision, leniency);
+                let got = got.map(|result| if wraps { with_wrapped_content(result) } else { result });
+                got.map_err(NoResult::from)
             }
             "completion/complete" if prompt::supports_completion(revision) => self.complete(),
             "subscriptions/listen" if revision.is_modern() => {
@@ -163,6 +168,9 @@ impl PrimitiveRequest<'_, '_> {
                 contents.remove("text");
                 contents
             });
+        }
+        if uri == resource::UNLISTED && self.is_active(Fault::LinkedResourceEmpty) {
+            contents = Some(object(json!({"uri": uri, "mimeType": "text/plain"})));
         }
         let mut result = match contents {
             Some(contents) => object(json!({"contents": [contents]})),

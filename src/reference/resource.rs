@@ -10,6 +10,8 @@ use super::revision::Revision;
 pub(super) const NOTES: &str = "mock:///notes.txt";
 /// The resource that tools embed as a blob.
 pub(super) const PIXELS: &str = "mock:///pixels.png";
+/// The resource that no list has, and that only [`Fault::LinkedResourceEmpty`](super::Fault::LinkedResourceEmpty) serves.
+pub(super) const UNLISTED: &str = "mock:///unlisted.txt";
 
 const NOTES_TEXT: &str = "The first line.\nThe second line, in a café.\n";
 /// The template of a numbered resource.

@@ -70,7 +70,8 @@ where
     W: AsyncWrite + Unpin,
 {
     let mut connection = Connection::new(faults, interceptor);
-    let mut lines = Lines::default();
+    let mut lines = Lines::new(faults);
+    let ends_when_it_logs = faults.contains(Fault::StderrNeeded) && faults.surroundings().has_no_standard_error;
     let mut flood: Option<Vec<u8>> = None;
     let mut slow = faults.contains(Fault::SlowStart);
     let mut late = LateOutputs::default();
@@ -80,6 +81,9 @@ where
     }
     loop {
         while let Some(line) = lines.next() {
+            if ends_when_it_logs {
+                return writer.flush().await;
+            }
             connection.holds_output = late.due().is_some();
             let outputs = connection.receive(&line);
             if slow && !outputs.is_empty() {
@@ -232,12 +236,30 @@ struct Lines {
     buffer: Vec<u8>,
     /// The length of the prefix of the buffer that has no line ending.
     searched: usize,
+    /// Whether what a read returns is decoded by itself ([`Fault::SplitCharactersLost`]).
+    decodes_each_read: bool,
+    /// Whether only the first line that a read returns is kept ([`Fault::OneLinePerRead`]).
+    keeps_first_only: bool,
 }
 
 impl Lines {
+    fn new(faults: &FaultSet) -> Self {
+        Self {
+            decodes_each_read: faults.contains(Fault::SplitCharactersLost),
+            keeps_first_only: faults.contains(Fault::OneLinePerRead),
+            ..Self::default()
+        }
+    }
+
     async fn fill<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> io::Result<usize> {
         self.buffer.reserve(4 << 10);
-        reader.read_buf(&mut self.buffer).await
+        let held = self.buffer.len();
+        let read = reader.read_buf(&mut self.buffer).await?;
+        if self.decodes_each_read {
+            let decoded = String::from_utf8_lossy(&self.buffer.split_off(held)).into_owned();
+            self.buffer.extend_from_slice(decoded.as_bytes());
+        }
+        Ok(read)
     }
 
     fn next(&mut self) -> Option<Vec<u8>> {
@@ -249,6 +271,9 @@ impl Lines {
         self.searched = 0;
         let mut line: Vec<u8> = self.buffer.drain(..=length).collect();
         line.pop();
+        if self.keeps_first_only {
+            self.buffer.clear();
+        }
         Some(line)
     }
 

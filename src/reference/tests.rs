@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use self::task::task_conversation;
 use super::connection::Connection;
 use super::connection_state::Output;
-use super::fault::{Fault, FaultSet};
+use super::fault::{Fault, FaultSet, Surroundings};
 use super::interception;
 use super::pagination::cursor;
 use super::revision::Revision;
@@ -190,7 +190,10 @@ impl Script {
         for prompt in ["picture", "briefing", "greeting", "nobody"] {
             self.ask("prompts/get", json!({"name": prompt}));
         }
-        for arguments in [json!({"code": "1"}), json!({"code": "{{7*7777}}"}), json!({"code": 1}), json!({})] {
+        let with_option = json!({"code": "1", "language": "c"});
+        for arguments in
+            [json!({"code": "1"}), with_option, json!({"code": "{{7*7777}}"}), json!({"code": 1}), json!({})]
+        {
             self.ask("prompts/get", json!({"name": "review", "arguments": arguments}));
         }
         let argument = json!({"name": "language", "value": ""});
@@ -368,6 +371,10 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::NoNewline,
     Fault::RequestBeforeInitializeExits,
     Fault::SigtermWaitsForEof,
+    Fault::LocaleOutput,
+    Fault::SplitCharactersLost,
+    Fault::OneLinePerRead,
+    Fault::StderrNeeded,
     Fault::SlowStart,
     Fault::StderrNoise,
     Fault::SlowAnswers,
@@ -623,6 +630,33 @@ async fn a_delayed_response_is_sent_if_no_other_request_arrives() {
         _ = serve(reader, writer, &faults) => panic!("the connection is still open"),
         () = conversation => {}
     }
+}
+
+#[tokio::test]
+async fn faults_of_standard_streams_show_in_their_surroundings() {
+    let ping = |id: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"method\":\"ping\"}}\n");
+    let ids = |written: Vec<u8>| -> Vec<Value> {
+        let text = String::from_utf8(written).expect("the answers are text");
+        text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["id"].take()).collect()
+    };
+    let both = [ping("é"), ping("2")].concat();
+    for (fault, surroundings, answered) in [
+        (Fault::LocaleOutput, Surroundings::default(), json!(["é", "2"])),
+        (Fault::LocaleOutput, Surroundings { has_no_locale: true, ..Surroundings::default() }, json!(["?", "2"])),
+        (Fault::StderrNeeded, Surroundings::default(), json!(["é", "2"])),
+        (Fault::StderrNeeded, Surroundings { has_no_standard_error: true, ..Surroundings::default() }, json!([])),
+        (Fault::OneLinePerRead, Surroundings::default(), json!(["é"])),
+        (Fault::SplitCharactersLost, Surroundings::default(), json!(["é", "2"])),
+    ] {
+        let faults = FaultSet::from(fault).started_in(surroundings);
+        assert_eq!(json!(ids(serve_lines(both.as_bytes(), faults).await)), answered, "{fault}");
+    }
+    let line = ping("é");
+    let (first, second) = line.as_bytes().split_at(line.find('é').expect("it is there") + 1);
+    let mut written = Vec::new();
+    let reader = tokio::io::AsyncReadExt::chain(first, second);
+    serve(reader, &mut written, &FaultSet::from(Fault::SplitCharactersLost)).await.expect("the streams are in memory");
+    assert_eq!(json!(ids(written)), json!(["\u{fffd}\u{fffd}"]));
 }
 
 #[tokio::test]

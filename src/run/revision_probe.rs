@@ -20,7 +20,7 @@ use crate::limits::{
     MIN_STATELESS_OPENING_TIME, OPENING_SHARE_AFTER_TIMEOUT, OTHER_ANSWER_WAIT, STATELESS_OPENING_TIME_FACTOR,
 };
 use crate::plan::Revisions;
-use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
+use crate::session::{OpeningFailure, RejectedOpening, Session, StartConditions, full_capabilities};
 use crate::spec::{Era, Revision, VersionName};
 
 /// The result of trying the revisions.
@@ -213,7 +213,10 @@ async fn attempt(
         }
     };
     let capabilities = full_capabilities(revision);
-    let opening = Session::open_until(&context, revision, capabilities, purpose, insist, (timed_out, on_silence));
+    let opening = async {
+        let session = Session::connect(&context, revision, capabilities, purpose, StartConditions::default())?;
+        session.open_until(&context, insist, (timed_out, on_silence)).await
+    };
     tokio::pin!(opening);
     // A silent process uses no resources that others would have to wait for.
     let opened = if let Ok(opened) = tokio::time::timeout(MAX_BUSY_TIME, &mut opening).await {

@@ -104,7 +104,7 @@ impl TargetRun {
             target.context.slow_server.mark(main.connection.first_line().unwrap_or_default());
         }
         let mut sessions =
-            run_on_main_session(confirmed.clone(), main, on_main_session, remaining, early, permit).await;
+            Box::pin(run_on_main_session(confirmed.clone(), main, on_main_session, remaining, early, permit)).await;
         while let Some(finished) = queues.join_next().await {
             match finished {
                 Ok(more) => sessions.extend(more),

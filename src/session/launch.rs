@@ -2,10 +2,11 @@
 //!
 //! It is not responsible for the messages on the connection.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::io::DuplexStream;
+use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 use super::client_parameters::full_capabilities;
@@ -15,33 +16,63 @@ use crate::client::{
     Connection, LaunchError, RecordOptions, Responder, SigtermHandling, UnrecordedConnection, UnrecordedHttpOptions,
 };
 use crate::context::{Context, command_of};
-use crate::plan::Launcher;
-use crate::reference::{self, FaultSet};
+use crate::plan::{Launcher, ServerCommand};
+use crate::reference::{self, FaultSet, Surroundings};
 use crate::spec::{Era, Revision};
+
+/// How a process is started, where that differs from the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StartConditions {
+    /// Whether the variables of the locale are left out of its environment, unless the user set them for the server.
+    pub(crate) without_locale: bool,
+    /// Whether nobody reads its standard error.
+    pub(crate) without_standard_error: bool,
+}
+
+impl StartConditions {
+    fn apply(self, mut command: Command, server: &ServerCommand) -> Command {
+        if self.without_locale {
+            let given = |name: &OsStr| server.environment.iter().any(|(other, _)| OsStr::new(other) == name);
+            for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_locale(name) && !given(name)) {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+}
+
+/// Whether a variable of the environment names a locale.
+fn is_of_locale(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name == "LANG" || name == "LANGUAGE" || name.starts_with("LC_"))
+}
 
 /// Starts the server and connects to it.
 pub(crate) fn connect(
     context: &Context,
     revision: Revision,
-    capabilities: &Value,
-    replies: &ClientResponder,
+    responder: Responder,
+    start: StartConditions,
     options: RecordOptions,
 ) -> Result<Connection, LaunchError> {
-    let responder = Responder::new(capabilities.clone(), replies.answer());
     match &context.plan.launcher {
         Launcher::Command(server) => {
             let (program, command) = command_of(server)?;
-            match context.package_runner.resolved_command() {
-                Some(command) => Ok(Connection::start(&program, command, responder, options)?.without_package_runner()),
-                None => Connection::start(&program, command, responder, options),
-            }
+            let resolved = context.package_runner.resolved_command();
+            let is_resolved = resolved.is_some();
+            let command = start.apply(resolved.unwrap_or(command), server);
+            let connection = Connection::start(&program, command, responder, options, start.without_standard_error)?;
+            Ok(if is_resolved { connection.without_package_runner() } else { connection })
         }
         Launcher::Http(server) => {
             let stateless = revision.era() == Era::Stateless;
             Ok(Connection::over_http(Arc::clone(&server.endpoint), stateless, responder, options))
         }
         Launcher::Reference(faults) => {
-            let (pipe, server) = built_in(faults);
+            let surroundings = Surroundings {
+                has_no_locale: start.without_locale,
+                has_no_standard_error: start.without_standard_error,
+            };
+            let (pipe, server) = built_in(&Arc::new(faults.as_ref().clone().started_in(surroundings)));
             Ok(Connection::in_process(pipe, server, sigterm_handling(faults), responder, options))
         }
         Launcher::InProcess(server) => {

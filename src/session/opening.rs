@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::Session;
 use super::client_parameters::{initialize_params, stateless_meta};
 use super::http_failure::{HttpFailure, http_denial, http_rejection};
-use super::launch::connect;
+use super::launch::{StartConditions, connect};
 use super::reply::ClientResponder;
 use super::response_sign::{response_to, sign_of};
-use crate::client::{Connection, HostState, LaunchError, WaitOutcome};
+use crate::client::{Connection, HostState, LaunchError, Responder, WaitOutcome};
 use crate::context::{Context, RequestKind};
 use crate::limits::{IDLE_SHARE_OF_STARTUP, MIN_IDLE_TIME, OTHER_ANSWER_WAIT};
 use crate::spec::{Era, Revision, VersionName};
@@ -92,6 +92,12 @@ pub(crate) struct RejectedOpening {
     pub(crate) connection: Option<Connection>,
 }
 
+impl From<LaunchError> for RejectedOpening {
+    fn from(error: LaunchError) -> Self {
+        Self { reason: OpeningFailure::NotStarted(error), connection: None }
+    }
+}
+
 impl Session {
     /// Starts or reaches the server, and sends nothing.
     ///
@@ -102,9 +108,11 @@ impl Session {
         revision: Revision,
         capabilities: Value,
         purpose: String,
+        start: StartConditions,
     ) -> Result<Self, LaunchError> {
         let (options, replies) = (context.record_options(&purpose), ClientResponder::default());
-        let connection = connect(context, revision, &capabilities, &replies, options)?;
+        let responder = Responder::new(capabilities.clone(), replies.answer());
+        let connection = connect(context, revision, responder, start, options)?;
         let answer_times = context.answer_times.of(revision);
         Ok(Self::unopened(connection, revision, capabilities, replies, purpose, answer_times))
     }
@@ -122,27 +130,40 @@ impl Session {
         purpose: String,
         insist: bool,
     ) -> Result<Self, RejectedOpening> {
-        Self::open_until(context, revision, capabilities, purpose, insist, (std::future::pending(), || {})).await
+        let session = Self::connect(context, revision, capabilities, purpose, StartConditions::default())?;
+        session.open_until(context, insist, (std::future::pending(), || {})).await
     }
 
-    /// Starts or reaches the server, and opens it in a revision, unless the future completes before that. The function is
+    /// Like [`Self::open`], with a process that is started in another way. Insists on the revision.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub(crate) async fn open_started(
+        context: &Context,
+        revision: Revision,
+        capabilities: Value,
+        purpose: String,
+        start: StartConditions,
+    ) -> Result<Self, RejectedOpening> {
+        let session = Self::connect(context, revision, capabilities, purpose, start)?;
+        session.open_until(context, true, (std::future::pending(), || {})).await
+    }
+
+    /// Opens a session in its revision, unless the future completes before that. The function is
     /// called when the opening request has gone unanswered for the startup timeout, before anything else is tried.
     ///
     /// # Errors
     /// See [`Self::open`].
     pub(crate) async fn open_until(
+        mut self,
         context: &Context,
-        revision: Revision,
-        capabilities: Value,
-        purpose: String,
         insist: bool,
         (timed_out, on_silence): (impl Future<Output = ()>, impl FnOnce()),
     ) -> Result<Self, RejectedOpening> {
-        let mut session = Self::connect(context, revision, capabilities, purpose)
-            .map_err(|error| RejectedOpening { reason: OpeningFailure::NotStarted(error), connection: None })?;
+        let revision = self.revision;
         let (began, limit) = (Instant::now(), context.plan.startup_timeout);
         let opened = tokio::select! {
-            opened = session.request_opening(limit, insist) => Some(opened),
+            opened = self.request_opening(limit, insist) => Some(opened),
             () = timed_out => None,
         };
         let opened = match opened {
@@ -150,29 +171,29 @@ impl Session {
                 on_silence();
                 // A response with the id of no request ends the wait as well.
                 let is_recorded = |entry: &Arc<Entry>| matches!(entry.event, Event::TimedOut { .. });
-                if !session.connection.entries_from(0).iter().any(is_recorded) {
-                    session.connection.record(Event::TimedOut { waited: began.elapsed() });
+                if !self.connection.entries_from(0).iter().any(is_recorded) {
+                    self.connection.record(Event::TimedOut { waited: began.elapsed() });
                 }
-                session.find_other_answer(silence).await
+                self.find_other_answer(silence).await
             }
             Some(opened) => opened,
             None => {
-                session.connection.record(Event::TimedOut { waited: began.elapsed() });
+                self.connection.record(Event::TimedOut { waited: began.elapsed() });
                 match revision.era() {
                     // What another process shows decides about this one as well.
                     Era::Handshake => Err(OpeningFailure::Silent),
-                    Era::Stateless => session.find_other_answer(OpeningFailure::Silent).await,
+                    Era::Stateless => self.find_other_answer(OpeningFailure::Silent).await,
                 }
             }
         };
         match opened {
             Ok(()) => {
-                context.package_runner.resolve(&session.connection);
-                Ok(session)
+                context.package_runner.resolve(&self.connection);
+                Ok(self)
             }
             Err(reason) => {
-                let reason = session.with_end_of_process(context, reason).await;
-                Err(RejectedOpening { reason, connection: Some(session.connection) })
+                let reason = self.with_end_of_process(context, reason).await;
+                Err(RejectedOpening { reason, connection: Some(self.connection) })
             }
         }
     }

@@ -12,6 +12,13 @@ use crate::support::reference::{CONFORMING, ENDPOINTS, RunResults, VARIANTS, cas
 use crate::support::result::has_findings_of_only;
 use crate::support::{Trial, trial};
 
+/// Faults that are not the one that a case names, with the case that finds them.
+const FURTHER_FORMS: [(&str, HttpFault); 3] = [
+    ("http/stream-well-formed", HttpFault::StreamWithoutData),
+    ("http/stream-well-formed", HttpFault::StreamCutData),
+    ("http/paused-request", HttpFault::PartsDecoded),
+];
+
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let others = VARIANTS.into_iter().filter(|variant| !CONFORMING.contains(variant));
@@ -20,12 +27,13 @@ pub(crate) fn trials() -> Vec<Trial> {
             has_findings_of_only(&over_http(variant), &[])
         }));
     }
-    for fault in [HttpFault::StreamWithoutData, HttpFault::StreamCutData].map(Fault::Http) {
-        trials.push(trial(format!("case/http/stream-well-formed/{fault}"), move || {
+    for (case, fault) in FURTHER_FORMS {
+        let fault = Fault::Http(fault);
+        trials.push(trial(format!("case/{case}/{fault}"), move || {
             let found = over_http(fault);
-            let mut verdicts = found.results.iter().filter(|result| result.case == "http/stream-well-formed");
+            let mut verdicts = found.results.iter().filter(|result| result.case == case);
             let is_found = verdicts.any(|result| matches!(result.verdict, Verdict::Fail | Verdict::Warn));
-            if is_found { Ok(()) } else { Err("http/stream-well-formed has no finding".to_owned()) }
+            if is_found { Ok(()) } else { Err(format!("{case} has no finding")) }
         }));
     }
     trials.push(trial("case/media-types-in-another-spelling-change-no-verdict", || {

@@ -13,6 +13,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             finds("rendered-image-data-url", "content/image-base64")
         }),
         trial("arguments/resources-of-templates-are-read", || finds("template-resource-empty", "resources/read/shape")),
+        trial("arguments/resources-of-links-are-read", || {
+            finds_in(&["2025-06-18", "2025-11-25", "2026-07-28"], "linked-resource-empty", "resources/read/shape")
+        }),
+        trial("arguments/prompts-get-their-options", || finds("prompt-option-wrapped", "prompts/get/shape")),
         trial("arguments/nothing-destructive-is-searched-for", nothing_destructive_is_searched_for),
     ]
 }
@@ -49,7 +53,11 @@ fn values_that_the_server_names_are_found() -> Result<(), String> {
 
 /// Fails unless a case finds a fault that only one value or one template shows, in every revision.
 fn finds(fault: &str, case: &str) -> Result<(), String> {
-    for revision in ["2024-11-05", "2025-11-25", "2026-07-28"] {
+    finds_in(&["2024-11-05", "2025-11-25", "2026-07-28"], fault, case)
+}
+
+fn finds_in(revisions: &[&str], fault: &str, case: &str) -> Result<(), String> {
+    for revision in revisions {
         let report = judge(fault, revision)?;
         let result = report.results().find(|result| result.case == case);
         if result.is_none_or(|result| result.verdict != Verdict::Fail) {

@@ -3,11 +3,13 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 35] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 37] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
     (Fault::TemplateResourceEmpty, &["resources/read/shape"]),
+    (Fault::LinkedResourceEmpty, &["resources/read/shape"]),
+    (Fault::PromptOptionWrapped, &["prompts/get/shape"]),
     (Fault::ResultNull, &["jsonrpc/result-object"]),
     (Fault::ErrorIdEmpty, &["jsonrpc/error-id-echo", "jsonrpc/error-id-readable"]),
     (Fault::ReadableIdOmitted, &["jsonrpc/error-id-readable"]),

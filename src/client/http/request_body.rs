@@ -16,13 +16,18 @@ pub(super) fn body_of(bytes: &[u8], transfer: BodyTransfer) -> reqwest::Body {
     if transfer == BodyTransfer::Whole {
         return bytes.to_vec().into();
     }
-    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let (first, second) = bytes.split_at(middle(bytes));
     let parts = [first, second].into_iter().filter(|part| !part.is_empty()).map(Bytes::copy_from_slice);
     reqwest::Body::wrap(PartedBody {
         parts: parts.collect(),
         length: (transfer == BodyTransfer::Paused).then_some(bytes.len()),
         pause: None,
     })
+}
+
+/// Where a body is divided: inside its first character beyond ASCII, else in half.
+fn middle(bytes: &[u8]) -> usize {
+    bytes.iter().position(|byte| !byte.is_ascii()).map_or(bytes.len() / 2, |at| at + 1)
 }
 
 /// A body that is sent in parts, with a pause before each but the first if its length is announced.
@@ -77,6 +82,8 @@ mod tests {
                 let began = Instant::now();
                 let body = body_of(b"{\"id\":1}", transfer);
                 assert_eq!(body.size_hint().exact(), pause.then_some(8), "{transfer:?}");
+                let cut = body_of("\"é\"".as_bytes(), transfer).frame().await.and_then(Result::ok);
+                assert_eq!(&cut.and_then(|frame| frame.into_data().ok()).expect("a part")[..], b"\"\xc3");
                 let sent = body.collect().await.expect("it is in memory").to_bytes();
                 assert_eq!(&sent[..], b"{\"id\":1}");
                 assert_eq!(began.elapsed() >= BODY_PAUSE, pause, "{transfer:?}");

@@ -92,6 +92,10 @@ macro_rules! base_faults {
             FirstLineUnterminated, "first-line-unterminated", FROM_2024_11_05, "writes its first response without a newline";
             BlankLine, "blank-line", FROM_2024_11_05, "writes an empty line after each response";
             Latin1Output, "latin1-output", FROM_2025_03_26, "writes tool results in Latin-1 instead of UTF-8";
+            LocaleOutput, "locale-output", FROM_2024_11_05, "writes characters beyond ASCII as ? where no locale is set";
+            SplitCharactersLost, "split-characters-lost", FROM_2024_11_05, "decodes what each read returns by itself, so split characters are lost";
+            OneLinePerRead, "one-line-per-read", FROM_2024_11_05, "handles only the first of the lines that one read returns";
+            StderrNeeded, "stderr-needed", FROM_2024_11_05, "exits when it logs its first message and nobody reads standard error";
             IgnoresEof, "ignores-eof", FROM_2024_11_05, "does not exit when its input ends";
             IgnoresSigterm, "ignores-sigterm", FROM_2024_11_05, "does not exit when its input ends or on SIGTERM";
             SigtermWaitsForEof, "sigterm-waits-for-eof", FROM_2024_11_05, "does not exit on SIGTERM while its input is open";

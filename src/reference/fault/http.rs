@@ -82,6 +82,7 @@ faults! {
     ConnectionCloseRejected, "http-connection-close-rejected", STREAMABLE, "rejects a request that closes its connection";
     ExpectRejected, "http-expect-rejected", STREAMABLE, "rejects a request that expects status 100 with status 417";
     FirstPartOnly, "http-first-part-only", STREAMABLE, "reads only the first part of a body that comes in two";
+    PartsDecoded, "http-parts-decoded", STREAMABLE, "decodes each part of a body by itself, so a split character is lost";
     // response streams
     StreamStaysOpen, "http-stream-stays-open", STREAMABLE, "keeps a stream open after the response";
     StreamUnfinished, "http-stream-unfinished", STREAMABLE, "ends the streams of calls within an event";

@@ -36,7 +36,7 @@ use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
 
 pub use http::HttpFault;
-pub use set::FaultSet;
+pub use set::{FaultSet, Surroundings};
 
 const EVERY: &[Revision] = Revision::ALL;
 const LEGACY: &[Revision] = &[V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25];

@@ -16,6 +16,7 @@ macro_rules! tool_faults {
             ToolGoneAfterCall, "tool-gone-after-call", EVERY, "no longer knows a tool that was called before on the connection";
             ToolsOffServed, "tools-off-served", EVERY, "declares no tools, rejects tools/list, but accepts any call";
             ListChangedParamsArray, "list-changed-params-array", LEGACY, "writes the params of list_changed as an array";
+            ListChangedAfterList, "list-changed-after-list", HANDSHAKE, "sends list_changed after each response to a list request";
             ListChangedSilent, "list-changed-silent", HANDSHAKE, "changes its lists without sending list_changed";
             // tools/list
             ToolsObject, "tools-object", EVERY, "lists tools as an object keyed by name";

@@ -15,6 +15,8 @@ macro_rules! variant_faults {
             RenderKinds, "render-kinds", FROM_2024_11_05, "conforms, but selects the kind of a result by an enumeration";
             RenderedImageDataUrl, "rendered-image-data-url", FROM_2024_11_05, "renders an image as a data: URL for one value of an enumeration";
             TemplateResourceEmpty, "template-resource-empty", FROM_2024_11_05, "returns resources of a template without text or blob";
+            LinkedResourceEmpty, "linked-resource-empty", FROM_2025_06_18, "links to an unlisted resource that has neither text nor blob";
+            PromptOptionWrapped, "prompt-option-wrapped", FROM_2024_11_05, "wraps content in an array if a prompt gets its optional argument";
             SurrogateIdEchoed, "surrogate-id-echoed", EVERY, "conforms, and returns ids with an escaped lone surrogate";
             ResultNull, "result-null", EVERY, "returns null as the result of resources/templates/list";
         }

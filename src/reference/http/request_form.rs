@@ -9,7 +9,7 @@ use super::injection::has;
 use super::response::{HttpResponse, text_error};
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    ChunkedEmpty, ConnectionCloseRejected, ContentTypeExact, ExpectRejected, FirstPartOnly,
+    ChunkedEmpty, ConnectionCloseRejected, ContentTypeExact, ExpectRejected, FirstPartOnly, PartsDecoded,
 };
 
 /// Rejects a request whose headers a fault does not understand.
@@ -31,6 +31,13 @@ pub(super) fn reject(headers: &HeaderMap, faults: &FaultSet) -> Option<HttpRespo
 pub(super) async fn read_partly(request: &mut Request<Incoming>, faults: &FaultSet) -> Option<Bytes> {
     if has(faults, ChunkedEmpty) && request.headers().contains_key(TRANSFER_ENCODING) {
         return Some(Bytes::new());
+    }
+    if has(faults, PartsDecoded) {
+        let mut text = String::new();
+        while let Some(Ok(frame)) = request.body_mut().frame().await {
+            text.extend(frame.into_data().map(|part| String::from_utf8_lossy(&part).into_owned()));
+        }
+        return Some(text.into());
     }
     if !has(faults, FirstPartOnly) {
         return None;

@@ -98,6 +98,12 @@ fn invalidate_blobs(result: &mut Object) {
     });
 }
 
+/// The result with the content of the first message of a prompt in an array.
+pub(in crate::reference) fn with_wrapped_content(mut result: Object) -> Object {
+    wrap_content(&mut result);
+    result
+}
+
 fn wrap_content(result: &mut Object) {
     if let Some(content) = result.get_mut("messages").and_then(|messages| messages.pointer_mut("/0/content")) {
         *content = json!([content.clone()]);

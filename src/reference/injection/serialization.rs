@@ -38,6 +38,13 @@ pub(in crate::reference) fn line(outgoing: &Outgoing, first: bool, faults: &Faul
     if calls && is_active(Fault::Latin1Output) {
         text = latin1(&text);
     }
+    if faults.surroundings().has_no_locale && is_active(Fault::LocaleOutput) {
+        text = String::from_utf8_lossy(&text)
+            .chars()
+            .map(|c| if c.is_ascii() { c } else { '?' })
+            .collect::<String>()
+            .into();
+    }
     if lists && is_active(Fault::AnswersTwice) {
         end_line(&mut bytes, text.clone());
     }

@@ -9,8 +9,8 @@ use crate::reference::fault::Fault::{
     self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo, AudioWithoutData,
     ContentMetaArray, ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty,
     EmbeddedRelativeUri, EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly,
-    LastModifiedInvalid, LastModifiedNumber, LinkBefore20250618, LinkSizeString, LinkWithoutName, PriorityTwo,
-    RenderedImageDataUrl, StructuredArray, StructuredContentEarly, StructuredMismatch, StructuredMissing,
+    LastModifiedInvalid, LastModifiedNumber, LinkBefore20250618, LinkSizeString, LinkWithoutName, LinkedResourceEmpty,
+    PriorityTwo, RenderedImageDataUrl, StructuredArray, StructuredContentEarly, StructuredMismatch, StructuredMissing,
     StructuredWithoutText, TerminalEscapeInResult, TextNumber,
 };
 use crate::reference::fault::FaultSet;
@@ -72,6 +72,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(AudioBase64Url, "audio", Set("content/0/data", url_alphabet)),
     Injection(AudioMimeVideo, "audio", Set("content/0/mimeType", || json!("video/mp4"))),
     Injection(LinkWithoutName, "link", Remove("content/1/name")),
+    Injection(LinkedResourceEmpty, "link", Set("content/1/uri", || json!(resource::UNLISTED))),
     Injection(LinkSizeString, "link", Set("content/1/size", || json!("44"))),
     Injection(EmbeddedWithoutUri, "embed_text", Remove("content/0/resource/uri")),
     Injection(EmbeddedEmpty, "embed_text", Remove("content/0/resource/text")),

@@ -19,7 +19,7 @@ use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_l
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
 use super::shared_results::{SharedResults, is_shared, report_shared};
-use crate::case::{Active, Body, Case, Process};
+use crate::case::{Active, Body, Case, Process, Start};
 use crate::check::{self, Execution, Judgement};
 use crate::client::WaitOutcome;
 use crate::context::{PermitRequest, ProcessPermit};
@@ -28,6 +28,7 @@ use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
     MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
+use crate::plan::Launcher;
 use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
 use crate::run::target_state::{DeferredJudgement, SessionHistory, Target};
@@ -473,6 +474,11 @@ async fn run_own_process(
     if let Some(shared_results) = shared_results {
         return report_shared(target, &case, body, &shared_results).await;
     }
+    if body.start != Start::default() && matches!(target.context.plan.launcher, Launcher::InProcess(_)) {
+        let reason = "the case starts the server in a way of its own, and it runs in this process";
+        target.report(&case, Judgement::skip(reason), None);
+        return Vec::new();
+    }
     if case.needs.client_request.is_some() {
         // No process is needed if the server does not send such requests.
         let inventory = target.complete_inventory().await;
@@ -520,10 +526,29 @@ async fn run_own_process(
     {
         judged = Judgement::error(refusal);
     }
+    if !judged.findings.is_empty()
+        && body.start != Start::default()
+        && let Some(reason) = fails_as_usual(&target).await
+    {
+        judged = Judgement::error(reason);
+    }
     target.report(&case, judged, Some(began));
     is_unusable(&target, &session);
     let _permit = context.release_if_idle(permit);
     vec![close_own(&target, session).await]
+}
+
+/// Why one more process, started as usual, cannot be opened, if it cannot: then the way in which a case started its own
+/// proves nothing.
+async fn fails_as_usual(target: &Target) -> Option<String> {
+    const PURPOSE: &str = "control process";
+    match open(target, full_capabilities(target.revision), PURPOSE).await {
+        Ok(session) => {
+            target.context.close_in_background(session.connection, PURPOSE);
+            None
+        }
+        Err(OpenError { reason, .. }) => Some(reason),
+    }
 }
 
 /// Runs a case on a fresh process; one more process shows whether a list that differs from that of discovery changed.

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::case::{Active, Case, Process};
+use crate::case::{Active, Case, Locale, Process, StandardError};
 use crate::context::ClosedConnection;
 use crate::limits::MAX_SILENT_STARTS;
 use crate::run::target_state::Target;
-use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
+use crate::session::{OpeningFailure, RejectedOpening, Session, StartConditions, full_capabilities};
 use crate::spec::{Era, Transport};
 use crate::transcript::SessionParameters;
 use crate::wire::MessageKind;
@@ -40,6 +40,16 @@ impl From<String> for OpenError {
 }
 
 pub(in crate::run) async fn open(target: &Target, capabilities: Value, purpose: &str) -> Result<Session, OpenError> {
+    open_started(target, capabilities, purpose, StartConditions::default()).await
+}
+
+/// Opens a session on a process that may be started in another way.
+async fn open_started(
+    target: &Target,
+    capabilities: Value,
+    purpose: &str,
+    start: StartConditions,
+) -> Result<Session, OpenError> {
     let context = &target.context;
     if target.silent_starts() >= MAX_SILENT_STARTS {
         return Err("other processes of the server did not answer at startup, so no more were started"
@@ -48,10 +58,10 @@ pub(in crate::run) async fn open(target: &Target, capabilities: Value, purpose: 
     }
     let declared = capabilities.clone();
     let began = Instant::now();
-    let mut opened = open_on_running(target, capabilities.clone(), purpose).await?;
+    let mut opened = open_on_running(target, capabilities.clone(), purpose, start).await?;
     if context.shares_own_process() && opened.as_ref().is_err_and(|rejected| rejected.reason.is_end()) {
         // What ended the process may have come from a case of another revision.
-        opened = open_on_running(target, capabilities, purpose).await?;
+        opened = open_on_running(target, capabilities, purpose, start).await?;
     }
     let RejectedOpening { reason, connection } = match opened {
         Ok(session) => {
@@ -101,12 +111,13 @@ async fn open_on_running(
     target: &Target,
     capabilities: Value,
     purpose: &str,
+    start: StartConditions,
 ) -> Result<Result<Session, RejectedOpening>, OpenError> {
     if target.context.ready().await.is_err() {
         target.give_up("the server could not be restarted");
         return Err("the server could not be restarted".to_owned().into());
     }
-    Ok(Session::open(&target.context, target.revision, capabilities, purpose.to_owned(), true).await)
+    Ok(Session::open_started(&target.context, target.revision, capabilities, purpose.to_owned(), start).await)
 }
 
 /// Whether the server answered an opening, and refused it.
@@ -183,10 +194,14 @@ pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: Strin
         (None, Process::Disposable) => json!({}),
         (None, Process::Shared | Process::Fresh | Process::Uninitialized) => full_capabilities(target.revision),
     };
+    let start = StartConditions {
+        without_locale: body.start.locale == Locale::None,
+        without_standard_error: body.start.standard_error == StandardError::Closed,
+    };
     if body.process != Process::Uninitialized {
-        return open(target, capabilities, &purpose).await;
+        return open_started(target, capabilities, &purpose, start).await;
     }
-    Session::connect(context, target.revision, capabilities, purpose).map_err(|error| error.to_string().into())
+    Session::connect(context, target.revision, capabilities, purpose, start).map_err(|error| error.to_string().into())
 }
 
 /// Whether the session can no longer be used. A server that exceeded the output limit is abandoned.

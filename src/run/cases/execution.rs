@@ -167,7 +167,8 @@ fn reason_not_cancelled(body: &Active, execution: &Execution, is_closed: bool) -
 
 /// Why it proves nothing that no notification comes while nothing is asked: over HTTP, a stream is needed for it.
 fn reason_not_heard(body: &Active, session: &Session) -> Option<String> {
-    let listens = body.across_steps.iter().any(|together| together.check == Comparison::QuietBetween);
+    let listening = [Comparison::QuietBetween, Comparison::ChangesAnnouncedOnly];
+    let listens = body.across_steps.iter().any(|together| listening.contains(&together.check));
     if !listens || !session.connection.is_http() {
         return None;
     }

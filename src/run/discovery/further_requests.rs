@@ -1,12 +1,15 @@
 //! Sends requests at the end of a session whose responses only the passive cases judge, so that each kind of result
-//! appears at least once: calls with varied arguments, every resource, resources of templates, and every prompt.
+//! appears at least once: calls with varied arguments, every resource, resources of templates and of links, and every
+//! prompt, with its optional arguments too.
 //!
 //! The calls may change the state of the server, so no other case follows on the session.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::argument_variants::variants;
 use super::request_batch::{BatchLimits, send_batch};
@@ -15,9 +18,11 @@ use crate::inventory::{Inventory, KnownValues, Tool};
 use crate::limits::{
     FURTHER_REQUEST_TIMEOUT, FURTHER_TIME, FURTHER_TIME_PER_TOOL, MAX_EXPANSIONS, MAX_EXPANSIONS_PER_TEMPLATE,
     MAX_FIRST_READS, MAX_FURTHER_CALLS, MAX_FURTHER_CALLS_PER_TOOL, MAX_FURTHER_PROMPTS, MAX_FURTHER_RESOURCES,
+    MAX_LINKED_RESOURCES,
 };
 use crate::percent;
 use crate::session::Session;
+use crate::transcript::Entry;
 
 /// The values of variables of which nothing is known.
 const GUESSES: [&str; 3] = ["1", "0", "test"];
@@ -29,6 +34,10 @@ pub(in crate::run) async fn send_further_requests(session: &mut Session, invento
     }
     let limits = BatchLimits { timeout: FURTHER_REQUEST_TIMEOUT.min(timeout), end: Instant::now() + FURTHER_TIME };
     for requests in [resource_requests(inventory), prompt_requests(inventory), calls(inventory)] {
+        send_batch(session, &requests, limits).await;
+    }
+    if session.parameters.declares("resources") {
+        let requests = linked_resource_requests(&session.connection.entries_from(0));
         send_batch(session, &requests, limits).await;
     }
 }
@@ -43,19 +52,47 @@ fn resource_requests(inventory: &Inventory) -> Vec<Value> {
     listed.chain(new).map(|uri| json!({ "method": "resources/read", "params": { "uri": uri } })).collect()
 }
 
-/// Gets the prompts that discovery did not get.
-fn prompt_requests(inventory: &Inventory) -> Vec<Value> {
-    let prompts = inventory.primitives.prompts().iter().skip(MAX_FIRST_READS).take(MAX_FURTHER_PROMPTS);
-    let request = |params: Value| json!({ "method": "prompts/get", "params": params });
-    prompts
-        .map(|prompt| {
-            if prompt.arguments.is_empty() {
-                request(json!({ "name": prompt.name }))
-            } else {
-                request(json!({ "name": prompt.name, "arguments": prompt.arguments }))
+/// Reads the resources to which results link and that were not read before. A link to the web is for the client to follow.
+fn linked_resource_requests(entries: &[Arc<Entry>]) -> Vec<Value> {
+    let read: BTreeSet<&str> =
+        entries.iter().filter_map(|entry| entry.sent()?.pointer("/params/uri")?.as_str()).collect();
+    let mut linked: Vec<&str> = Vec::new();
+    for result in entries.iter().filter_map(|entry| entry.received()?.get("result")) {
+        let items = result.get("content").and_then(Value::as_array).into_iter().flatten();
+        let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
+        let blocks = items.chain(messages.filter_map(|message| message.get("content")));
+        let links = blocks.filter(|block| block.get("type").is_some_and(|kind| kind == "resource_link"));
+        for uri in links.filter_map(|link| link.get("uri")?.as_str()) {
+            let is_of_web = uri.starts_with("http:") || uri.starts_with("https:");
+            if !is_of_web && !read.contains(uri) && !linked.contains(&uri) && linked.len() < MAX_LINKED_RESOURCES {
+                linked.push(uri);
             }
-        })
-        .collect()
+        }
+    }
+    linked.into_iter().map(|uri| json!({ "method": "resources/read", "params": { "uri": uri } })).collect()
+}
+
+/// Gets the prompts that discovery did not get, and each prompt with its optional arguments too.
+fn prompt_requests(inventory: &Inventory) -> Vec<Value> {
+    let prompts = inventory.primitives.prompts();
+    let request = |name: &str, arguments: &Map<String, Value>| {
+        let params = if arguments.is_empty() {
+            json!({ "name": name })
+        } else {
+            json!({ "name": name, "arguments": arguments })
+        };
+        json!({ "method": "prompts/get", "params": params })
+    };
+    let plain = prompts.iter().skip(MAX_FIRST_READS).map(|prompt| request(&prompt.name, &prompt.arguments));
+    let with_options = prompts.iter().filter(|prompt| !prompt.optional.is_empty()).map(|prompt| {
+        let mut arguments = prompt.arguments.clone();
+        for (name, guess) in &prompt.optional {
+            let known = inventory.known_values.values_for(name).into_iter().find(Value::is_string);
+            arguments.insert(name.clone(), known.unwrap_or_else(|| guess.clone()));
+        }
+        request(&prompt.name, &arguments)
+    });
+    plain.take(MAX_FURTHER_PROMPTS).chain(with_options.take(MAX_FURTHER_PROMPTS)).collect()
 }
 
 /// Calls each served tool with varied arguments, the tools in turn.

@@ -13,8 +13,8 @@ use super::http_steps::OpenResponses;
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
 use crate::case::{
-    Action, Active, ClientResponse, Comparison, Delivery, Expected, Meta, Outcome, Poll, RawLine, Retry, SavedPointers,
-    Shutdown, Step, find,
+    Action, Active, ClientResponse, Comparison, Delivery, Expected, LineTransfer, Meta, Outcome, Poll, RawLine, Retry,
+    SavedPointers, Shutdown, Step, find,
 };
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
@@ -159,7 +159,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.session.send(&Value::Array(batch), Some(step_id)).await;
                 self.note_unsure(&step.action, sent);
             }
-            Action::Raw { line, .. } => {
+            Action::Raw { line, transfer, .. } => {
                 let (line, readable) = match line {
                     RawLine::Text(text) => {
                         let (line, readable) =
@@ -172,7 +172,11 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 let frame = Frame::parse(&readable).with_raw(line);
                 let from = self.session.connection.len();
                 let id = frame.json().and_then(|value| value.get("id")).cloned();
-                self.session.send_frame(frame, Some(step_id)).await;
+                if *transfer == LineTransfer::InPieces {
+                    self.session.send_in_pieces(frame, Some(step_id)).await;
+                } else {
+                    self.session.send_frame(frame, Some(step_id)).await;
+                }
                 self.note_unsure(&step.action, [(from, id)]);
             }
             Action::Paginate { method, .. } => self.read_list(step, method, step_id).await,
