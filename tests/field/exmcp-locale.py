@@ -7,7 +7,8 @@ from common import Server, main
 
 
 def names_utf8():
-    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
+    # Python sets LC_CTYPE itself where no locale is named (PEP 538).
+    named = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     return "utf" in named.lower()
 
 

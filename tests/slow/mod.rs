@@ -2,6 +2,7 @@
 
 mod address;
 mod browser;
+mod combinations;
 mod commands;
 mod config;
 mod differential;
@@ -108,6 +109,7 @@ pub(crate) const GROUPS: &[Group] = &[
             tutorial::trials,
         ],
     },
+    Group { name: "combinations", trials: &[combinations::trials] },
     Group { name: "field", trials: &[field::trials] },
     Group { name: "browser", trials: &[browser::trials, formats::trials] },
     Group { name: "schemas", trials: &[schemas::trials, differential::trials] },
