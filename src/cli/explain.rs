@@ -217,11 +217,12 @@ pub(super) fn description(case: &Case) -> Vec<String> {
             lines
         }
         Body::Active(act) => {
+            let own = format!("In a new process{}", start_description(act.start));
             let process = match act.process {
-                Process::Shared => "In the session that most cases share",
-                Process::Disposable => "In a session that it may damage",
-                Process::Fresh => "In a new process",
-                Process::Uninitialized => "In a new process, as the first messages",
+                Process::Shared => "In the session that most cases share".to_owned(),
+                Process::Disposable => "In a session that it may damage".to_owned(),
+                Process::Fresh => own,
+                Process::Uninitialized => format!("{own}, as the first messages"),
             };
             let each = match &act.for_each {
                 None => String::new(),
@@ -230,7 +231,7 @@ pub(super) fn description(case: &Case) -> Vec<String> {
                 Some(ForEach::Prompt) => ", for each listed prompt".to_owned(),
                 Some(ForEach::Page(method)) => format!(", for each page of {method} after the first"),
             };
-            let mut lines = vec![format!("{process}{}{each}, it:", start_description(act.start))];
+            let mut lines = vec![format!("{process}{each}, it:")];
             lines.extend(act.steps.iter().map(|step| format!("- {}", step_description(step))));
             if !act.client_responses.is_empty() {
                 let methods: Vec<&str> = act.client_responses.keys().map(String::as_str).collect();
@@ -254,10 +255,10 @@ pub(super) fn description(case: &Case) -> Vec<String> {
 fn start_description(start: Start) -> String {
     let mut parts = Vec::new();
     if start.locale == Locale::None {
-        parts.push("without a locale in its environment");
+        parts.push("whose environment names no locale");
     }
     if start.standard_error == StandardError::Closed {
-        parts.push("with nobody who reads its standard error");
+        parts.push("whose standard error nobody reads");
     }
     if parts.is_empty() { String::new() } else { format!(" {}", parts.join(" and ")) }
 }
