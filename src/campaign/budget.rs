@@ -265,7 +265,12 @@ impl Budget {
         self.counters.give_up_reason().or_else(|| {
             let share = self.slice.share;
             let is_over = self.slice.left(now).is_zero();
-            is_over.then(|| format!("its time slice ({share:.1?}) ended before all planned calls were made"))
+            is_over.then(|| {
+                if share.is_zero() {
+                    return "no time was left for its planned calls".to_owned();
+                }
+                format!("its time slice ({share:.1?}) ended before all planned calls were made")
+            })
         })
     }
 

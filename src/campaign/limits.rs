@@ -117,6 +117,12 @@ pub(super) const LATE_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit for repeating the calls that preceded an unanswered one.
 pub(super) const MAX_HISTORY_REPLAY_TIME: Duration = Duration::from_secs(3);
 
+/// How often the unanswered call follows them: a server may have counted other requests as well.
+pub(super) const CALLS_AFTER_HISTORY: usize = 8;
+
+/// How often a call has to be late after other calls, and quick on a fresh process, for these calls to be the cause.
+pub(super) const LATE_REPETITIONS: usize = 2;
+
 // The processes of the server.
 
 /// From which start on to keep a standby process: a failure that is already minimal takes four.
@@ -192,6 +198,9 @@ pub(super) const MAX_CANARY_DURATION: Duration = Duration::from_millis(250);
 /// By how much the same call has to take longer than at first to have become slower.
 pub(super) const MIN_CALL_SLOWDOWN: Duration = Duration::from_millis(2);
 
+/// By how much most calls of a tool have to take longer than four times its first one to deserve a closer look.
+pub(super) const MIN_SLOWDOWN_SINCE_FIRST_CALL: Duration = Duration::from_millis(50);
+
 /// By how much a call of the last rounds has to take longer than one of the first for growth to be suspected.
 pub(super) const MIN_ROUND_SLOWDOWN: Duration = Duration::from_millis(1);
 
@@ -200,6 +209,9 @@ pub(super) const GROWTH_BLOCKS: usize = 28;
 
 /// The number of calls per block; the calls of all blocks are the same.
 pub(super) const CALLS_PER_BLOCK: usize = 16;
+
+/// After which time a block ends early.
+pub(super) const MAX_BLOCK_TIME: Duration = Duration::from_millis(2_500);
 
 /// The time limit of the blocks.
 pub(super) const MAX_GROWTH_TIME: Duration = Duration::from_secs(5);

@@ -198,6 +198,39 @@ mod tests {
         (result.failures, received)
     }
 
+    /// What a campaign of the usual length finds, and how long it takes.
+    async fn oracles_of(server: fn(&ReceivedCall<'_>) -> Answer) -> (Vec<Oracle>, Duration) {
+        let began = Instant::now();
+        let (failures, _) = fuzz_within(Duration::from_secs(60), Duration::ZERO, server).await;
+        (failures.iter().map(|failure| failure.violation.oracle).collect(), began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_are_late_after_many_others_are_found_soon_and_are_not_called_unanswered() {
+        let server =
+            |call: &ReceivedCall<'_>| if call.earlier.len() > 200 { Answer::late(3) } else { Answer::text("") };
+        let (found, took) = oracles_of(server).await;
+        assert!(found.contains(&Oracle::LatencyGrowth) && !found.contains(&Oracle::Hang), "{found:?}");
+        assert!(took < Duration::from_secs(30), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_late_now_and_then_is_no_finding() {
+        for rarely in [7, 40, 150] {
+            let found = match rarely {
+                7 => oracles_of(|call| if call.earlier.len() % 7 == 6 { Answer::late(2) } else { Answer::text("") }),
+                40 => oracles_of(|call| if call.earlier.len() % 40 == 39 { Answer::late(2) } else { Answer::text("") }),
+                _ => {
+                    oracles_of(|call| if call.earlier.len() % 150 == 149 { Answer::late(3) } else { Answer::text("") })
+                }
+            };
+            let (found, _) = found.await;
+            let is_late =
+                |oracle: &Oracle| matches!(oracle, Oracle::LatencyGrowth | Oracle::Hang | Oracle::Degradation);
+            assert!(!found.iter().any(is_late), "each call of {rarely}: {found:?}");
+        }
+    }
+
     /// With enough time only numbers of calls decide what is called, how far failures are shrunk and how often they are
     /// confirmed: never the speed of the machine.
     #[tokio::test(start_paused = true)]

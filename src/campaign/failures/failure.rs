@@ -1,6 +1,7 @@
 //! Failures with their evidence, once per root cause.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -8,7 +9,8 @@ use super::shared_failures::SharedFailures;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::limits::{MAX_FAILURES_PER_TOOL, MAX_SHRUNK_PER_TOOL};
 use crate::campaign::process::caller::Caller;
-use crate::check::fuzz::{FuzzExchange, OracleViolation, Validity, excerpt};
+use crate::case::Oracle;
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation, Validity, excerpt};
 use crate::text::first_chars;
 use crate::verdict::{Confirmation, Counterexample};
 
@@ -117,6 +119,18 @@ impl Failures {
     /// Records whether a retry failed in the same way.
     pub(in crate::campaign) fn record_retry(&mut self, unconfirmed: &Unconfirmed, failed: bool) {
         self.found[unconfirmed.index].confirmation = Some(Confirmation { tried: 1, failed: usize::from(failed) });
+    }
+
+    /// Forgets calls without a response that were not waited for this long and that no retry left unanswered either: a late
+    /// response is no missing one.
+    pub(in crate::campaign) fn forget_late_responses(&mut self, full: Duration) {
+        let is_short =
+            |exchange: &FuzzExchange| matches!(exchange.outcome, ExchangeOutcome::TimedOut { waited } if waited < full);
+        self.found.retain(|found| {
+            found.violation.oracle != Oracle::Hang
+                || found.confirmation.is_none_or(|retries| retries.failed > 0)
+                || !found.exchanges.first().is_some_and(is_short)
+        });
     }
 
     /// Whether another failure of this tool may be shrunk.

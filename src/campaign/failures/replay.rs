@@ -138,7 +138,7 @@ impl Replay {
         let actual = "it still fails, as in an earlier run";
         let mut violation = OracleViolation::from_many_calls(self.oracle, self.message.as_str(), actual);
         violation.verdict = Verdict::Warn;
-        let mut reproducer = Reproducer { caller, test: &self.test, violation: &violation };
+        let mut reproducer = Reproducer { caller, test: &self.test, violation: &violation, is_patient: false };
         let Some(observation) = reproducer.attempt(&self.calls, true).await? else { return Ok(None) };
         let exchanges = std::iter::once(observation.exchange).chain(observation.supporting).collect();
         Ok(self.failure(caller, violation, exchanges, true))

@@ -27,6 +27,8 @@ pub(in crate::campaign) struct Reproducer<'r, 'a> {
     pub(in crate::campaign) caller: &'r mut Caller<'a>,
     pub(in crate::campaign) test: &'r FailureTest,
     pub(in crate::campaign) violation: &'r OracleViolation,
+    /// Whether a response that may be missing is waited for as long as any other.
+    pub(in crate::campaign) is_patient: bool,
 }
 
 impl Reproducer<'_, '_> {
@@ -45,7 +47,8 @@ impl Reproducer<'_, '_> {
         // A malformed response can also look like a missing one.
         let oracle = self.violation.oracle;
         let silent = matches!(oracle, Oracle::Hang | Oracle::MalformedResponse | Oracle::StdoutNoise);
-        let limit = if silent { self.caller.shrink_timeout() } else { self.caller.timeouts().full() };
+        let limit =
+            if silent && !self.is_patient { self.caller.shrink_timeout() } else { self.caller.timeouts().full() };
         let (served, unanswered) = self.caller.call_in_order(before, true).await?;
         if let Some((at, exchange)) = unanswered {
             // The failure may occur in an earlier call.

@@ -20,7 +20,7 @@ use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::Environment;
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
-use crate::check::fuzz::{Arguments, Call, Validity};
+use crate::check::fuzz::{Arguments, Call, ExchangeOutcome, FuzzExchange, OracleViolation, Validity};
 use crate::fuzz::{ChoiceSequence, Generator, Malformed, Shrinker};
 use crate::verdict::{ArgumentPart, Confirmation, Verdict};
 
@@ -46,6 +46,8 @@ pub(in crate::campaign) struct FailureShrinker<'s, 'a> {
     startup: Duration,
     /// Which parts of the smallest arguments matter.
     parts: Vec<ArgumentPart>,
+    /// The response that is missing, waited for as long as for any other.
+    unanswered: Option<Observation>,
 }
 
 impl<'s, 'a> FailureShrinker<'s, 'a> {
@@ -64,8 +66,20 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         } else {
             ShrinkBudget::new(now, settings.extended(MAX_SHRINK_TIME), startup)
         };
-        let reproducer = Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation };
-        Self { reproducer, suspicion, call_plan, settings, environment, effort, budget, startup, parts: Vec::new() }
+        let reproducer =
+            Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation, is_patient: false };
+        Self {
+            reproducer,
+            suspicion,
+            call_plan,
+            settings,
+            environment,
+            effort,
+            budget,
+            startup,
+            parts: Vec::new(),
+            unanswered: None,
+        }
     }
 
     /// Shrinks the failure, and confirms and saves the result. A failure that cannot be reproduced is reported as
@@ -81,7 +95,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
                 if !self.effort.is_brief && small.is_some() {
                     self.parts = self.vary_parts(&needed).await?;
                 }
-                if self.effort.is_brief {
+                if self.effort.is_brief && !self.may_only_be_late() {
                     let seen_again = Some(Confirmation { tried: 1, failed: 1 });
                     return Ok(small.map(|observation| self.failure(&needed, observation, seen_again)));
                 }
@@ -173,6 +187,16 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         if self.is_out_of_time() { Ok(attempted.ok().flatten()) } else { attempted }
     }
 
+    /// Whether the response that is missing was not waited for as long as others are: a late one is no missing one.
+    fn may_only_be_late(&self) -> bool {
+        let full = self.reproducer.caller.timeouts().full();
+        let is_short =
+            |exchange: &FuzzExchange| matches!(exchange.outcome, ExchangeOutcome::TimedOut { waited } if waited < full);
+        self.suspicion.violation.oracle == Oracle::Hang
+            && self.unanswered.is_none()
+            && self.suspicion.failing.as_ref().is_some_and(|(_, exchange)| is_short(exchange))
+    }
+
     /// Whether no further call is made at the moment.
     fn is_out_of_time(&self) -> bool {
         self.reproducer.caller.process().is_out_of_time()
@@ -190,11 +214,13 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
             Some((last, before)) => (last.tool, before),
             None => (failing.as_ref().map_or(0, |(fuzz_call, _)| fuzz_call.tool), needed),
         };
-        // The hanging call had a longer timeout originally than while shrinking.
+        // The hanging call had a longer timeout originally than while shrinking, unless it was waited for again.
+        let is_worse = |repeated: &OracleViolation| repeated.oracle != Oracle::Hang || self.unanswered.is_some();
+        let observation = self.unanswered.clone().unwrap_or(observation);
         let repeated = caller
             .judge_again(violation.oracle, tool, &observation.exchange)
             .into_iter()
-            .find(|repeated| repeated.has_same_cause_as(violation) && repeated.oracle != Oracle::Hang);
+            .find(|repeated| repeated.has_same_cause_as(violation) && is_worse(repeated));
         let violation = repeated.unwrap_or_else(|| violation.clone());
         let original = failing.as_ref().map_or(&observation.exchange, |(_, exchange)| exchange);
         let attempts = self.budget.attempts();
@@ -211,7 +237,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
 
     /// The failure as observed, if it was observed in a response.
     fn unconfirmed_failure(&self, tried: usize) -> Option<Failure> {
-        let (fuzz_call, exchange) = self.suspicion.failing.as_ref()?;
+        let (fuzz_call, exchange) = self.suspicion.failing.as_ref().filter(|_| !self.may_only_be_late())?;
         let (violation, attempts) = (self.suspicion.violation.clone(), self.budget.attempts());
         Some(Failure {
             confirmation: Some(Confirmation { tried, failed: 0 }),
@@ -229,11 +255,20 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         let (mut last, mut confirmation) = (None, Confirmation { tried: 0, failed: 0 });
         if observed.is_some() {
             for _ in 0..times {
+                let is_patient = self.may_only_be_late();
+                self.reproducer.is_patient = is_patient;
                 let found = self.attempt_until(self.effort.deadline, calls, true).await?;
+                self.reproducer.is_patient = false;
                 if found.is_none() && self.is_out_of_time() {
                     break;
                 }
                 confirmation.tried += 1;
+                if is_patient {
+                    if found.is_none() {
+                        break;
+                    }
+                    self.unanswered.clone_from(&found);
+                }
                 if found.is_some() {
                     confirmation.failed += 1;
                     last = found;

@@ -6,10 +6,13 @@ use super::latency_monitor::is_slower;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::limits::MAX_CANARIES;
 use crate::campaign::minimizer::failure_test::{FailureTest, Suspicion};
-use crate::campaign::process::caller::Caller;
+use crate::campaign::process::caller::{Caller, LateCall};
 use crate::case::Oracle;
-use crate::check::fuzz::{FuzzExchange, OracleViolation, excerpt, outcome};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
+
+/// How often the cause of a late response is looked for: a server may be slow now and then.
+const MAX_LOOKS_FOR_CAUSE: usize = 2;
 
 /// Which plain calls to repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,12 @@ pub(in crate::campaign) struct Canaries {
     plain_calls: Vec<FuzzCall>,
     /// How long the plain call of the current tool took each time.
     times: Vec<Duration>,
+    /// Whether a plain call was waited for as long as any other, in vain.
+    has_waited: bool,
+    /// The plain call that is late after other calls, if one was found to be.
+    late: Option<LateCall>,
+    /// How often the cause of a late response was looked for.
+    looked_for_cause: usize,
 }
 
 impl Canaries {
@@ -70,6 +79,11 @@ impl Canaries {
         self.times.clear();
     }
 
+    /// Takes the plain call that is late after other calls.
+    pub(super) fn take_late(&mut self) -> Option<LateCall> {
+        self.late.take()
+    }
+
     /// Whether the plain call of the current tool became slower.
     pub(super) fn is_slower(&self) -> bool {
         is_slower(&self.times)
@@ -83,16 +97,27 @@ impl Canaries {
         tool: usize,
     ) -> Result<Option<Suspicion>, String> {
         let has_history = caller.process().has_history();
-        let now = caller.call_briefly(canary).await?;
+        let mut now = caller.call_briefly(canary).await?;
+        if now.outcome != ExchangeOutcome::Answered && !self.has_waited {
+            // A late response is no missing one.
+            now = caller.wait_for_late_response(now).await;
+            self.has_waited = now.outcome != ExchangeOutcome::Answered;
+            if !self.has_waited {
+                if self.looked_for_cause < MAX_LOOKS_FOR_CAUSE {
+                    self.looked_for_cause += 1;
+                    let preceding = preceding_calls(caller);
+                    self.late = caller.late_after(canary, &preceding).await?;
+                }
+                return Ok(None);
+            }
+        }
         if canary.tool == tool {
             self.times.push(now.duration);
         }
         if outcome(&now) == CallOutcome::Success || !has_history || is_limited(&now) {
             return Ok(None);
         }
-        // The calls before it, without the plain call itself.
-        let mut preceding = caller.process().history();
-        preceding.pop();
+        let preceding = preceding_calls(caller);
         caller.restart().await?;
         let fresh = caller.call(canary).await?;
         if outcome(&fresh) != CallOutcome::Success {
@@ -112,6 +137,13 @@ impl Canaries {
         );
         Ok(Some(Suspicion { test: FailureTest::Canary(canary.clone()), violation, failing: None, preceding }))
     }
+}
+
+/// The calls to the process before the last one, which is the plain call itself.
+fn preceding_calls(caller: &Caller<'_>) -> Vec<FuzzCall> {
+    let mut calls = caller.process().history();
+    calls.pop();
+    calls
 }
 
 /// Whether a response reports rate limiting.

@@ -1,5 +1,6 @@
 //! Measures what grows while the same calls are repeated: memory, open files, child processes and latency.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,17 +13,22 @@ use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
-use crate::campaign::limits::{CALLS_IN_FLIGHT, CALLS_PER_BLOCK, GROWTH_BLOCKS, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS};
+use crate::campaign::limits::{
+    CALLS_IN_FLIGHT, CALLS_PER_BLOCK, GROWTH_BLOCKS, MAX_BLOCK_TIME, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS,
+};
 use crate::campaign::minimizer::failure_test::FailureTest;
-use crate::campaign::process::caller::Caller;
+use crate::campaign::process::caller::{Caller, LateCall};
 use crate::campaign::process::environment::BoxFuture;
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
 use crate::check::fuzz::{
-    ExchangeOutcome, FuzzExchange, OracleViolation, ResourceSample, Validity, descriptor_growth, latency_growth,
-    may_show_memory_growth, memory_growth, outcome,
+    Call, ExchangeOutcome, FuzzExchange, OracleViolation, ResourceSample, Validity, descriptor_growth,
+    latency_after_calls, latency_growth, may_show_memory_growth, memory_growth, outcome,
 };
 use crate::event::CallOutcome;
+
+/// The maximum size of the arguments of a call whose latency is compared, in bytes.
+const MAX_BYTES_OF_TIMED_CALL: usize = 4 << 10;
 
 /// The number of blocks per memory sample.
 const BLOCKS_PER_MEMORY_SAMPLE: usize = 4;
@@ -39,7 +45,11 @@ impl Growth {
     fn suspicion(&self, watched: &Watched<'_, '_>) -> Option<ResourceSuspicion> {
         // A tool that gets slower with each call runs out of time, which is what this looks for.
         let used_up = watched.time == ToolTime::UsedUp && self.latencies.shows_trends();
-        let slower = used_up || self.latencies.is_slower() || watched.canaries.is_slower();
+        let first_call = watched.caller.tools().get(watched.call_plan.tool()).first_call;
+        let slower = used_up
+            || self.latencies.is_slower()
+            || first_call.is_some_and(|first| self.latencies.is_slower_than(first))
+            || watched.canaries.is_slower();
         let suspicion = match self.resources.suspicion(watched.caller.process().process_id()) {
             Some(ResourceSuspicion::FilesOrProcesses) => ResourceSuspicion::FilesOrProcesses,
             _ if slower => ResourceSuspicion::Slow,
@@ -55,8 +65,15 @@ impl Growth {
     /// Repeats the same calls of a tool, and returns what keeps growing.
     async fn confirm(suspicion: ResourceSuspicion, watched: &mut Watched<'_, '_>) -> Result<Vec<Found>, String> {
         let tool = watched.call_plan.tool();
-        let calls = watched.call_plan.sample_served(CALLS_PER_BLOCK);
-        let fuzz_calls: Vec<FuzzCall> = calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect();
+        let mut calls = watched.call_plan.sample_served(CALLS_PER_BLOCK);
+        let is_small = |call: &Arc<Call>| call.arguments.bytes().len() <= MAX_BYTES_OF_TIMED_CALL;
+        if suspicion == ResourceSuspicion::Slow && calls.iter().any(is_small) {
+            // What large arguments cost hides what each call costs.
+            calls.retain(is_small);
+        }
+        // Each as often as it takes for blocks of the usual size.
+        let calls = calls.iter().cycle().take(CALLS_PER_BLOCK).cloned();
+        let fuzz_calls: Vec<FuzzCall> = calls.map(|call| FuzzCall::new(tool, call)).collect();
         if fuzz_calls.is_empty() {
             return Ok(Vec::new());
         }
@@ -180,23 +197,28 @@ async fn climbs_by_itself(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall], time
 
 /// Whether the current process is slower than a fresh one at the same moment.
 async fn is_slower_than_a_fresh_one(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<bool, String> {
-    let late = time_block(caller, fuzz_calls).await?;
+    let Some((late, made)) = time_block(caller, fuzz_calls).await? else { return Ok(false) };
     caller.restart().await?;
     // The first calls of a process are slow.
-    let (warmed, early) = (time_block(caller, fuzz_calls).await?, time_block(caller, fuzz_calls).await?);
-    let (Some(late), Some(_), Some(early)) = (late, warmed, early) else { return Ok(false) };
+    let same_calls = &fuzz_calls[..made];
+    let (warmed, early) = (time_block(caller, same_calls).await?, time_block(caller, same_calls).await?);
+    let (Some(_), Some((early, _))) = (warmed, early) else { return Ok(false) };
     Ok(late >= early * 2)
 }
 
-/// How long the calls take one after the other, if all of them are answered.
-async fn time_block(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<Option<Duration>, String> {
+/// How long the calls take one after the other, and how many were made, if all of them are answered. A block that takes
+/// long is ended early, as it is long enough to be longer than another.
+async fn time_block(caller: &mut Caller<'_>, fuzz_calls: &[FuzzCall]) -> Result<Option<(Duration, usize)>, String> {
     let began = Instant::now();
-    for fuzz_call in fuzz_calls {
+    for (at, fuzz_call) in fuzz_calls.iter().enumerate() {
         if caller.call(fuzz_call).await?.outcome != ExchangeOutcome::Answered {
             return Ok(None);
         }
+        if began.elapsed() > MAX_BLOCK_TIME {
+            return Ok(Some((began.elapsed(), at + 1)));
+        }
     }
-    Ok(Some(began.elapsed()))
+    Ok(Some((began.elapsed(), fuzz_calls.len())))
 }
 
 /// Repeats calls, at most `most` times and for about this time, and returns what grows.
@@ -213,8 +235,11 @@ pub(in crate::campaign) async fn repeat_and_measure(
         if duration > time && (times.len() >= MIN_GROWTH_BLOCKS || duration > time * 3) {
             break;
         }
-        let Some(duration) = time_block(caller, fuzz_calls).await? else { return Ok(Vec::new()) };
+        let Some((duration, _)) = time_block(caller, fuzz_calls).await? else { return Ok(Vec::new()) };
         times.push(duration);
+        if duration >= MAX_BLOCK_TIME && latency_growth(&times).is_some() {
+            break;
+        }
         samples.extend(caller.process().process_id().and_then(sample));
     }
     let calls = fuzz_calls.len() as u64;
@@ -225,6 +250,24 @@ pub(in crate::campaign) async fn repeat_and_measure(
         latency_growth(&times),
     ];
     Ok(found.into_iter().flatten().collect())
+}
+
+/// The failure of a call that is late after many others. Repeating it is enough to show it again.
+pub(in crate::campaign) fn late_failure(
+    caller: &Caller<'_>,
+    settings: &CampaignSettings<'_>,
+    call: &LateCall,
+) -> Failure {
+    let LateCall { fuzz_call, before, late, quick } = call;
+    let violation = latency_after_calls(late.duration, *before, quick.duration);
+    let mut counterexample = counterexample(caller, fuzz_call.tool, late, late, &[], 0);
+    let calls = vec![fuzz_call.clone(); CALLS_PER_BLOCK];
+    counterexample.file = saved_failure::save(settings, caller.tools(), &FailureTest::Growth, &violation, &calls);
+    Failure {
+        exchanges: [late, quick].map(|exchange| without_large_values(exchange.clone())).into(),
+        counterexample: Some(counterexample),
+        ..Failure::of_tool(fuzz_call.tool, violation)
+    }
 }
 
 /// The failure that only many repetitions of these calls show; the last one represents them.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::campaign::limits::MIN_CALL_SLOWDOWN;
+use crate::campaign::limits::{MIN_CALL_SLOWDOWN, MIN_SLOWDOWN_SINCE_FIRST_CALL};
 
 /// The minimum number of latencies that show a trend.
 const MIN_TIMED_CALLS: usize = 24;
@@ -34,6 +34,19 @@ impl LatencyMonitor {
     pub(in crate::campaign) fn is_slower(&self) -> bool {
         becomes_slower(&self.calls)
     }
+
+    /// Whether the tool is slower than when it was called first, which deserves a closer look as well.
+    pub(in crate::campaign) fn is_slower_than(&self, first_call: Duration) -> bool {
+        are_slower_than(&self.calls, first_call)
+    }
+}
+
+/// Whether most calls take longer than a call that was made before all others.
+fn are_slower_than(times: &[Duration], first: Duration) -> bool {
+    const MIN_CALLS: usize = 3;
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times.len() >= MIN_CALLS && times[times.len() / 2] > first * 4 + MIN_SLOWDOWN_SINCE_FIRST_CALL
 }
 
 /// Whether the calls of a tool are slower at the end than at the start: the median, or the 90th percentile.
@@ -76,6 +89,14 @@ mod tests {
         // One call in five gets slower, which the median does not show.
         assert!(becomes_slower(&times(60, |at| if at % 5 == 0 { 300 * at } else { 100 })));
         assert!(!becomes_slower(&times(40, |at| if at == 39 { 90_000 } else { 100 })));
+    }
+
+    #[test]
+    fn few_calls_show_that_all_are_slower_than_the_first_one() {
+        let millis = Duration::from_millis;
+        assert!(are_slower_than(&[millis(501), millis(3), millis(502)], millis(20)));
+        assert!(!are_slower_than(&[millis(501), millis(502)], millis(20)), "too few");
+        assert!(!are_slower_than(&[millis(501), millis(502), millis(503)], millis(120)), "too little");
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl RepeatedCalls {
     async fn confirm(&mut self, caller: &mut Caller<'_>, suspicion: &Suspicion) -> Result<bool, String> {
         let Some((fuzz_call, _)) = &suspicion.failing else { return Ok(false) };
         caller.restart().await?;
-        let mut reproducer = Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation };
+        let mut reproducer =
+            Reproducer { caller, test: &suspicion.test, violation: &suspicion.violation, is_patient: false };
         let is_confirmed = reproducer.attempt(std::slice::from_ref(fuzz_call), true).await?.is_some();
         if !is_confirmed {
             self.nondeterministic.insert(fuzz_call.tool);

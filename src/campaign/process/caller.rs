@@ -12,7 +12,7 @@ use super::server_process::ServerProcess;
 use super::timeouts::Timeouts;
 use crate::campaign::calls::fuzz_call::{Burst, FuzzCall, ServedCall};
 use crate::campaign::calls::tools::FuzzTools;
-use crate::campaign::limits::MAX_HISTORY_REPLAY_TIME;
+use crate::campaign::limits::{CALLS_AFTER_HISTORY, LATE_REPETITIONS, MAX_HISTORY_REPLAY_TIME};
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
 use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, refused_like_invalid};
@@ -217,14 +217,15 @@ impl<'a> Caller<'a> {
     }
 
     /// Repeats an unanswered call on a fresh process for the rest of its timeout, while the first process keeps the
-    /// same time. `history` are the calls before it, and `waited` is the time waited so far.
+    /// same time. `history` are the calls before it, which are repeated as well if the fresh process answers at once; and
+    /// `waited` is the time waited so far.
     pub(in crate::campaign) async fn retry_with_more_time(
         &mut self,
         fuzz_call: &FuzzCall,
         exchange: FuzzExchange,
         history: &[FuzzCall],
         waited: Duration,
-    ) -> Result<FuzzExchange, String> {
+    ) -> Result<Retried, String> {
         let timeout = self.timeouts.full();
         let longer = timeout.saturating_sub(waited).max(timeout / 2);
         let slow_process = self.process.take_slow_process();
@@ -257,29 +258,136 @@ impl<'a> Caller<'a> {
                 self.process.drop_process();
                 let duration = exchange.duration.max(waited);
                 let responses = if unparsable { Vec::new() } else { vec![answer] };
-                return Ok(FuzzExchange { responses, outcome: ExchangeOutcome::Answered, duration, ..exchange });
+                let outcome = ExchangeOutcome::Answered;
+                return Ok(Retried::of(FuzzExchange { responses, outcome, duration, ..exchange }));
             }
         };
         if let ExchangeOutcome::TimedOut { waited: own } = retried.outcome {
             // Over HTTP, a response can end at once without a message, so that nothing more was waited for.
             let waited = if own < longer { own } else { waited + longer };
-            return Ok(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited }, ..retried });
+            return Ok(Retried::of(FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited }, ..retried }));
         }
-        if retried.outcome != ExchangeOutcome::Answered
-            || history.is_empty()
-            || retried.duration > self.timeouts.first() / 2
-        {
-            return Ok(retried);
+        if retried.outcome != ExchangeOutcome::Answered || history.is_empty() || !self.is_quick(&retried) {
+            return Ok(Retried::of(retried));
         }
         // The failure may depend on preceding calls.
-        self.process.restart().await?;
+        match self.after_history(fuzz_call, history, longer).await? {
+            Some((_, unanswered)) if unanswered.outcome != ExchangeOutcome::Answered => Ok(Retried::of(unanswered)),
+            Some((cause, late)) => {
+                let late = self.late_again(&cause, late).await?;
+                Ok(Retried { exchange: retried, late })
+            }
+            None => Ok(Retried::of(retried)),
+        }
+    }
+
+    /// The call that is late because of calls before it, if one is: this one, or one of those.
+    pub(in crate::campaign) async fn late_after(
+        &mut self,
+        fuzz_call: &FuzzCall,
+        history: &[FuzzCall],
+    ) -> Result<Option<LateCall>, String> {
+        match self.after_history(fuzz_call, history, self.timeouts.full()).await? {
+            Some((cause, late)) if late.outcome == ExchangeOutcome::Answered => self.late_again(&cause, late).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Waits for the response to a call that timed out, as long as for any other.
+    pub(in crate::campaign) async fn wait_for_late_response(&mut self, exchange: FuzzExchange) -> FuzzExchange {
+        let ExchangeOutcome::TimedOut { waited } = exchange.outcome else { return exchange };
+        let Some(slow_process) = self.process.take_slow_process() else { return exchange };
+        let full = self.timeouts.full();
         let began = Instant::now();
+        match slow_process.response_to(exchange.id, full.saturating_sub(waited)).await {
+            Some(answer) => FuzzExchange {
+                responses: vec![answer],
+                outcome: ExchangeOutcome::Answered,
+                duration: waited + began.elapsed(),
+                ..exchange
+            },
+            None => FuzzExchange { outcome: ExchangeOutcome::TimedOut { waited: full.max(waited) }, ..exchange },
+        }
+    }
+
+    /// Whether a call was answered so soon that a late response to it is none of its own.
+    fn is_quick(&self, exchange: &FuzzExchange) -> bool {
+        exchange.outcome == ExchangeOutcome::Answered && exchange.duration <= self.timeouts.first() / 2
+    }
+
+    /// Repeats a call after the calls before it on a fresh process; returns the first one that is answered late, or the
+    /// call itself if it is not answered.
+    async fn after_history(
+        &mut self,
+        fuzz_call: &FuzzCall,
+        history: &[FuzzCall],
+        limit: Duration,
+    ) -> Result<Option<(FuzzCall, FuzzExchange)>, String> {
+        self.process.restart().await?;
+        let (began, late) = (Instant::now(), self.timeouts.first());
         for earlier in history {
-            let is_late = began.elapsed() > self.history_replay_time;
-            if is_late || self.call(earlier).await?.outcome != ExchangeOutcome::Answered {
-                return Ok(retried);
+            if began.elapsed() > self.history_replay_time {
+                return Ok(None);
+            }
+            let exchange = self.call(earlier).await?;
+            if exchange.outcome != ExchangeOutcome::Answered {
+                return Ok(None);
+            }
+            if exchange.duration > late {
+                return Ok(Some((earlier.clone(), exchange)));
             }
         }
-        self.process.call(fuzz_call, longer).await
+        for _ in 0..CALLS_AFTER_HISTORY {
+            let exchange = self.process.call(fuzz_call, limit).await?;
+            if exchange.outcome != ExchangeOutcome::Answered || exchange.duration > late {
+                return Ok(Some((fuzz_call.clone(), exchange)));
+            }
+        }
+        Ok(None)
     }
+
+    /// Repeats a call that was late after other calls: it must stay late on this process, and be quick on a fresh one.
+    async fn late_again(&mut self, fuzz_call: &FuzzCall, late: FuzzExchange) -> Result<Option<LateCall>, String> {
+        let before = self.process.history().len().saturating_sub(1);
+        for _ in 1..LATE_REPETITIONS {
+            let again = self.call(fuzz_call).await?;
+            if again.outcome != ExchangeOutcome::Answered || again.duration <= self.timeouts.first() {
+                return Ok(None);
+            }
+        }
+        self.process.restart().await?;
+        let mut quick = self.call(fuzz_call).await?;
+        for _ in 1..LATE_REPETITIONS {
+            if self.is_quick(&quick) {
+                quick = self.call(fuzz_call).await?;
+            }
+        }
+        let is_confirmed = self.is_quick(&quick);
+        Ok(is_confirmed.then(|| LateCall { fuzz_call: fuzz_call.clone(), before, late, quick }))
+    }
+}
+
+/// What repeating an unanswered call shows.
+#[derive(Debug)]
+pub(in crate::campaign) struct Retried {
+    pub(in crate::campaign) exchange: FuzzExchange,
+    /// The call that is late because of the calls before it, if one is.
+    pub(in crate::campaign) late: Option<LateCall>,
+}
+
+impl Retried {
+    fn of(exchange: FuzzExchange) -> Self {
+        Self { exchange, late: None }
+    }
+}
+
+/// A call that is answered late after other calls, and quickly by a fresh process.
+#[derive(Debug, Clone)]
+pub(in crate::campaign) struct LateCall {
+    pub(in crate::campaign) fuzz_call: FuzzCall,
+    /// The number of calls before it.
+    pub(in crate::campaign) before: usize,
+    pub(in crate::campaign) late: FuzzExchange,
+    /// The same call on a fresh process.
+    pub(in crate::campaign) quick: FuzzExchange,
 }

@@ -37,6 +37,8 @@ const PIPE_BYTES: usize = 1 << 20;
 /// What the server does with a call.
 pub(in crate::campaign) enum Answer {
     Result(Value),
+    /// The same, so much later.
+    Late(Duration, Value),
     /// It exits.
     Exit,
     /// It never answers this call.
@@ -47,6 +49,11 @@ impl Answer {
     /// A successful result.
     pub(in crate::campaign) fn text(text: impl Into<String>) -> Self {
         Self::Result(json!({ "content": [{ "type": "text", "text": text.into() }] }))
+    }
+
+    /// A successful result after a time.
+    pub(in crate::campaign) fn late(seconds: u64) -> Self {
+        Self::Late(Duration::from_secs(seconds), json!({ "content": [{ "type": "text", "text": "late" }] }))
     }
 
     /// A result that reports a failure of the tool.
@@ -309,6 +316,10 @@ async fn serve(mut pipe: DuplexStream, process: usize, script: Script, latency: 
                 }
                 match answer {
                     Answer::Result(result) => result,
+                    Answer::Late(duration, result) => {
+                        tokio::time::sleep(duration).await;
+                        result
+                    }
                     Answer::Exit => return,
                     Answer::Silence => continue,
                 }

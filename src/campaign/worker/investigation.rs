@@ -130,6 +130,11 @@ impl Worker<'_> {
     /// Repeats each failure that no call has repeated yet, on a process that no other call has changed before these. What
     /// no time is left for stays unconfirmed.
     pub(in crate::campaign) async fn confirm_failures(&mut self) {
+        self.repeat_unconfirmed().await;
+        self.failures.forget_late_responses(self.caller.timeouts().full());
+    }
+
+    async fn repeat_unconfirmed(&mut self) {
         let unconfirmed = self.failures.unconfirmed();
         if unconfirmed.is_empty() || self.environment.is_stopping() || self.caller.process().is_gone() {
             return;
@@ -140,7 +145,7 @@ impl Worker<'_> {
             let first_call = self.caller.tools().get(failure.fuzz_call.tool).first_call;
             self.caller.begin_tool(first_call.unwrap_or_default(), deadline);
             let (test, violation) = (&FailureTest::Response, &failure.violation);
-            let mut reproducer = Reproducer { caller: &mut self.caller, test, violation };
+            let mut reproducer = Reproducer { caller: &mut self.caller, test, violation, is_patient: true };
             let repeated = reproducer.attempt(std::slice::from_ref(&failure.fuzz_call), false).await;
             let is_cut_short = self.caller.process().is_out_of_time();
             match repeated {

@@ -9,7 +9,9 @@ use super::Worker;
 use super::investigation::calls_before;
 use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
 use crate::campaign::failures::failure::Failure;
+use crate::campaign::monitors::growth::late_failure;
 use crate::campaign::monitors::monitor::Moment;
+use crate::campaign::process::caller::{LateCall, Retried};
 use crate::case::Oracle;
 use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OracleViolation, outcome};
 
@@ -187,12 +189,38 @@ impl Worker<'_> {
             self.handle_violations(&exchange, violations, record, run).await?;
         }
         if let (false, Some(last)) = (culprit, last) {
+            if matches!(last.outcome, ExchangeOutcome::TimedOut { .. })
+                && self.is_late_after_others(&last, record).await?
+            {
+                return Ok(());
+            }
             // No call does it alone, so preceding calls are needed.
             self.budget.counters_mut().record_server_end();
             let violations = self.caller.judge(run.tool(), &last);
             self.handle_violations(&last, violations, record, run).await?;
         }
         Ok(())
+    }
+
+    /// Whether a call that timed out was late because of the calls before it, which is a failure of its own.
+    async fn is_late_after_others(&mut self, last: &FuzzExchange, record: &[(i64, FuzzCall)]) -> Result<bool, String> {
+        if self.is_known_late() {
+            return Ok(true);
+        }
+        let Some((_, fuzz_call)) = record.iter().find(|(id, _)| *id == last.id) else { return Ok(false) };
+        let (made, began) = (self.caller.process().calls(), Instant::now());
+        let late = self.caller.late_after(fuzz_call, &calls_before(record, last.id)).await?;
+        self.add_if_late(late.as_ref(), made);
+        self.budget.add_shrinking(began.elapsed());
+        Ok(late.is_some())
+    }
+
+    /// Adds the failure of a call that is late after others; so many calls had been made before it was repeated.
+    fn add_if_late(&mut self, late: Option<&LateCall>, made: u64) {
+        if let Some(late) = late {
+            self.shrinking_calls += self.caller.process().calls() - made;
+            self.failures.add(late_failure(&self.caller, self.settings, late));
+        }
     }
 
     /// Distinguishes a call that is never answered from a slow one; `waited` is the time waited so far.
@@ -214,13 +242,23 @@ impl Worker<'_> {
         if !self.budget.counters_mut().grant_full_timeout() {
             return Ok(exchange);
         }
-        let began = Instant::now();
-        let retried = self.caller.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
+        let (made, began) = (self.caller.process().calls(), Instant::now());
+        let history = if self.is_known_late() { &[] } else { history };
+        let Retried { exchange: retried, late } =
+            self.caller.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
         if retried.outcome != ExchangeOutcome::Answered {
             self.budget.counters_mut().record_full_timeout(&retried);
+        }
+        self.add_if_late(late.as_ref(), made);
+        if late.is_some() || retried.outcome != ExchangeOutcome::Answered {
             self.budget.add_shrinking(began.elapsed());
         }
         Ok(retried)
+    }
+
+    /// Whether calls are known to be late after others, so that a fresh process is enough to go on.
+    fn is_known_late(&self) -> bool {
+        self.failures.any(|found| found.violation.oracle == Oracle::LatencyGrowth)
     }
 
     /// Reports the end of a server that the client cannot restart, if no call was seen to end it, with the last call.

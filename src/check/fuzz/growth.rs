@@ -82,14 +82,20 @@ pub(crate) fn descriptor_growth(samples: &[ResourceSample], calls: u64) -> Optio
     count_of("open files", |sample| sample.files).or_else(|| count_of("child processes", |sample| sample.children))
 }
 
-/// Response times of the same calls, repeated, that increase throughout.
+/// Response times of the same calls, repeated, that increase throughout, or are longer from some call on.
 #[must_use]
 pub(crate) fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
     const MIN_REPETITIONS: usize = 12;
-    const MIN_SLOWDOWN: Duration = Duration::from_millis(3);
     if times.len() < MIN_REPETITIONS {
         return None;
     }
+    latency_climb(times).or_else(|| latency_step(times))
+}
+
+/// By how much the same calls have to take longer at the end than at first.
+const MIN_SLOWDOWN: Duration = Duration::from_millis(3);
+
+fn latency_climb(times: &[Duration]) -> Option<OracleViolation> {
     let medians: Vec<Duration> = times.chunks(times.len().div_ceil(4)).map(median).collect();
     let (first, last) = (*medians.first()?, *medians.last()?);
     let rising = medians.windows(2).all(|pair| pair[1] > pair[0].mul_f64(1.15));
@@ -100,6 +106,38 @@ pub(crate) fn latency_growth(times: &[Duration]) -> Option<OracleViolation> {
             format!("the same calls took {first:.1?} at first and {last:.1?} after {} repetitions", times.len()),
         )
     })
+}
+
+/// Every repetition from one of them on takes longer than twice the longest before it.
+fn latency_step(times: &[Duration]) -> Option<OracleViolation> {
+    const MIN_QUICK: usize = 8;
+    const MIN_LATE: usize = 2;
+    // The first calls of a process are slow.
+    let warm = times.get(1..)?;
+    let (quick, late) =
+        (MIN_QUICK..=warm.len().checked_sub(MIN_LATE)?).map(|at| warm.split_at(at)).find(|(quick, late)| {
+            let (longest, shortest) = (quick.iter().max(), late.iter().min());
+            longest.zip(shortest).is_some_and(|(longest, shortest)| *shortest > *longest * 2)
+                && median(late) > median(quick) * 3
+                && median(late) > median(quick) + MIN_SLOWDOWN
+        })?;
+    let (first, last) = (median(quick), median(late));
+    let repetitions = quick.len() + 1;
+    Some(late_responses(format!(
+        "the same calls took {first:.1?} at first and at least {last:.1?} after {repetitions} repetitions"
+    )))
+}
+
+/// A response that was late after so many calls, and that a fresh process gives at once.
+#[must_use]
+pub(crate) fn latency_after_calls(late: Duration, calls: usize, on_fresh: Duration) -> OracleViolation {
+    late_responses(format!(
+        "after {calls} other calls it took {late:.1?}, again and again, and {on_fresh:.1?} on a fresh process"
+    ))
+}
+
+fn late_responses(actual: String) -> OracleViolation {
+    OracleViolation::from_many_calls(Oracle::LatencyGrowth, "responses are late after many calls", actual)
 }
 
 fn median(times: &[Duration]) -> Duration {
@@ -151,11 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn times_increase_only_if_every_quarter_is_slower() {
+    fn times_increase_if_every_quarter_is_slower_or_all_from_some_call_on() {
         let times =
             |of: fn(u64) -> u64| -> Vec<Duration> { (0..100).map(|at| Duration::from_millis(of(at))).collect() };
         assert!(latency_growth(&times(|at| 1 + at)).is_some());
         assert!(latency_growth(&times(|_| 5)).is_none());
-        assert!(latency_growth(&times(|at| if at > 90 { 50 } else { 5 })).is_none());
+        let steps =
+            latency_growth(&times(|at| if at == 0 || at > 90 { 50 } else { 5 })).expect("the last ones are late");
+        assert_eq!(steps.actual, "the same calls took 5.0ms at first and at least 50.0ms after 91 repetitions");
+        assert!(latency_growth(&times(|at| if at > 98 { 50 } else { 5 })).is_none(), "once");
+        assert!(latency_growth(&times(|at| if at % 40 > 30 { 50 } else { 5 })).is_none(), "not to the end");
+        assert!(latency_growth(&times(|at| if at > 90 { 9 } else { 5 })).is_none(), "too little");
     }
 }

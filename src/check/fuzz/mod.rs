@@ -23,7 +23,9 @@ pub(crate) use call::{Arguments, Call, Choices, Validity};
 pub(crate) use environment::is_environmental;
 pub(crate) use exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool};
 pub(crate) use finding::finding;
-pub(crate) use growth::{ResourceSample, descriptor_growth, latency_growth, may_show_memory_growth, memory_growth};
+pub(crate) use growth::{
+    ResourceSample, descriptor_growth, latency_after_calls, latency_growth, may_show_memory_growth, memory_growth,
+};
 pub(crate) use input_schema::{is_misplaced_keyword, misplaced_keywords, unsatisfiable, values_remedy};
 pub(crate) use judge::judge;
 pub(crate) use message_text::excerpt;
