@@ -474,6 +474,9 @@ pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a poll sends its request at least.
 pub(crate) const MIN_POLLS: u32 = 5;
 
+/// For how long the request of a step is made again and again: as often as a case says, on any server that is not slow.
+pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(3);
+
 /// How long to read the response to a GET, which a server may keep open indefinitely.
 pub(crate) const GET_READ_TIME: Duration = Duration::from_millis(300);
 

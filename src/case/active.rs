@@ -200,17 +200,16 @@ impl Active {
     }
 
     /// Whether the steps of a revision may leave the session in another state than they found it: they write what is
-    /// no request, a notification, a batch, or a request without the `_meta` that the revision requires.
+    /// no request, a notification, a batch, a request without the `_meta` that the revision requires, or the same one many
+    /// times.
     #[must_use]
     pub fn may_damage_session(&self, revision: Revision) -> bool {
         let may_damage = |step: &&Step| match &step.action {
             Action::Notification { .. } | Action::Batch { .. } | Action::Raw { .. } => true,
             Action::Request { meta, .. } | Action::Retry { meta, .. } => *meta != Meta::AsRequired,
-            Action::Paginate { .. }
-            | Action::Http { .. }
-            | Action::Close { .. }
-            | Action::Shutdown { .. }
-            | Action::Wait(_) => false,
+            // What a server keeps of so many requests, it may keep to the end.
+            Action::Http { call, .. } => call.times > 1,
+            Action::Paginate { .. } | Action::Close { .. } | Action::Shutdown { .. } | Action::Wait(_) => false,
         };
         self.steps.iter().filter(|step| step.runs_in(revision)).any(|step| may_damage(&step))
     }

@@ -52,6 +52,34 @@ pub struct HttpCall {
     /// Whether later steps go on while the response is read: until the case ends, or a step has `close`.
     #[serde(default)]
     pub keep_open: bool,
+    /// How often the request is made, each time after the response to the one before, as long as the status is a success,
+    /// and for at most 3 s. Every response has to be a right one.
+    #[serde(default = "once")]
+    #[cfg_attr(test, schemars(range(min = 1, max = MAX_TIMES), extend("default" = 1)))]
+    pub times: u64,
+    /// What follows each response.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "nothing")))]
+    pub after: After,
+}
+
+/// What follows the response to an HTTP request of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum After {
+    /// nothing
+    #[default]
+    Nothing,
+    /// the session that the response opened is ended, by DELETE
+    EndSession,
+}
+
+/// How often a step may make its request.
+pub(crate) const MAX_TIMES: u64 = 1_000;
+
+fn once() -> u64 {
+    1
 }
 
 impl HttpCall {
@@ -75,6 +103,13 @@ impl HttpCall {
             Transfer::Chunked => ", in chunks",
             Transfer::Paused => ", with a pause in the body",
         }
+    }
+
+    /// How often it is made and what follows each time, as an addition to a description; empty for a single request.
+    #[must_use]
+    pub fn repetition_text(&self) -> String {
+        let times = if self.times > 1 { format!(", {} times", self.times) } else { String::new() };
+        if self.after == After::EndSession { format!("{times}, each session ended with DELETE") } else { times }
     }
 
     /// The strings in its path and headers.

@@ -51,8 +51,8 @@ pub use coverage::{Answer, Count, Counts, Coverage, Entry, Reason, not_observabl
 pub use expected::Expected;
 pub(crate) use expected::{AcrossSteps, ExpectedResponse, Outcome};
 pub use hint::{Hint, HintRequest, load_hints, parse_hints};
+pub(crate) use http_step::{After, Transfer, Until};
 pub use http_step::{HttpCall, HttpKind};
-pub(crate) use http_step::{Transfer, Until};
 pub use lazy_schema::LazySchema;
 pub use load::{CaseText, Trust, load, parse_cases, read_embedded};
 pub use model::{Body, Case, Source};

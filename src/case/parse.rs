@@ -13,6 +13,7 @@ use super::active::{Action, Active, Delivery, LineTransfer, MAX_WAIT_MS, Meta, P
 use super::checks::Check;
 use super::expected::{Expected, ExpectedResponse, Otherwise};
 use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
+use super::http_step::MAX_TIMES;
 use super::model::{Body, Case, Source};
 use super::passive::{ConnectionAssertion, Methods, Passive, Rule, ValueRule, Watch, WatchKind, WatchedValues};
 use crate::spec::{Catalogue, RevisionSet};
@@ -151,7 +152,9 @@ fn step(file: StepFile) -> Option<Step> {
         }
         (None, None, None, None, None, None, Some(call), None, None, None) => {
             let is_read_later = matches!(delivery, Delivery::Pipelined) && !call.keep_open && save.is_empty();
-            (is_awaited || is_read_later, Action::Http { call, meta, pipelined, save, expected })
+            let is_possible =
+                (1..=MAX_TIMES).contains(&call.times) && (call.times == 1 || is_awaited && !call.keep_open);
+            (is_possible && (is_awaited || is_read_later), Action::Http { call, meta, pipelined, save, expected })
         }
         (None, None, None, None, None, None, None, Some(step), None, None) => (is_silent, Action::Close { step }),
         (None, None, None, None, None, None, None, None, Some(how), None) => {

@@ -245,6 +245,12 @@ fn check_repetition(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &s
         let message = "it cannot be combined with `keep-open`, with which no step waits for the response either";
         checker.report_name(format!("{at}/pipelined"), message);
     }
+    let lasts = |call: &Value| {
+        call.get("keep-open") == Some(&Value::Bool(true)) || step.get("pipelined") == Some(&Value::Bool(true))
+    };
+    if step.get("http").is_some_and(|call| call.get("times").is_some() && lasts(call)) {
+        checker.report_name(format!("{at}/http/times"), "a request is made again once its response has ended");
+    }
     if call.is_some() && step.contains_key("save") {
         checker.report_name(format!("{at}/save"), "an `http` step that is `pipelined` saves no values");
     }

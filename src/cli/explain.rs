@@ -358,7 +358,8 @@ fn http_description(http: &HttpCall) -> String {
         [] => format!(", without {name}"),
         values => format!(", {name}: {}", values.join(" and ")),
     });
-    format!("{}{path}{body}{}{}", http.method, headers.collect::<String>(), http.transfer_text())
+    let (headers, transfer) = (headers.collect::<String>(), http.transfer_text());
+    format!("{}{path}{body}{headers}{transfer}{}", http.method, http.repetition_text())
 }
 
 /// The known names that are most similar to an unknown one.

@@ -69,8 +69,8 @@ pub(crate) struct DirectRequest {
     pub until: ReadUntil,
     /// How long the response is read.
     pub limit: Duration,
-    /// The step that makes the request.
-    pub step_id: StepId,
+    /// The step that makes the request; none for one that only tidies up.
+    pub step_id: Option<StepId>,
 }
 
 /// Why the request cannot be made.

@@ -88,7 +88,7 @@ impl DirectResponse {
             target: client.log.target(&url),
             headers: client.log.request_headers(&headers),
             carries: None,
-            step_id: Some(request.step_id),
+            step_id: request.step_id,
             body: request.body.clone(),
         };
         client.record.add(Event::HttpRequest(recorded.clone()));

@@ -1,20 +1,24 @@
 //! Fault injection into what keeps the clients of the server apart: responses, replays and updates.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
+use hyper::StatusCode;
 use hyper::body::Bytes;
+use hyper::header::{CONNECTION, HeaderMap};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::injection::has;
-use super::response::HttpResponse;
+use super::response::{HttpResponse, text_error};
 use super::session::Session;
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    NewestSessionOnly, ReplaysAnySession, RoutesById, SharedTransport, UpdatesEverySession,
+    ConnectionsKept, EndedSessionsKept, NewestSessionOnly, ReplaysAnySession, RoutesById, SharedTransport,
+    UpdatesEverySession,
 };
 
 /// How long a fault holds a response back, so that another client can use the id meanwhile.
@@ -72,6 +76,28 @@ impl NewestSession {
         if has(faults, NewestSessionOnly) && !is_newest && message["method"] == "tools/call" {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+/// What a server has used up if a fault keeps what clients have left.
+#[derive(Default)]
+pub(super) struct KeptResources {
+    sessions: AtomicUsize,
+    connections: AtomicUsize,
+}
+
+impl KeptResources {
+    /// How many there are.
+    const MOST: usize = 200;
+
+    /// Refuses a request for which there is nothing left.
+    pub(super) fn refuse(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {
+        let closes = headers.get(CONNECTION).is_some_and(|value| value == "close");
+        self.sessions.fetch_add(usize::from(message["method"] == "initialize"), Ordering::Relaxed);
+        self.connections.fetch_add(usize::from(closes), Ordering::Relaxed);
+        let is_used_up = |fault, used: &AtomicUsize| has(faults, fault) && used.load(Ordering::Relaxed) > Self::MOST;
+        (is_used_up(EndedSessionsKept, &self.sessions) || is_used_up(ConnectionsKept, &self.connections))
+            .then(|| text_error(StatusCode::INTERNAL_SERVER_ERROR, "too many open files"))
     }
 }
 

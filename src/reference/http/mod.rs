@@ -32,7 +32,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use authorization::ProtectedResource;
-use client_injection::{NewestSession, Routes};
+use client_injection::{KeptResources, NewestSession, Routes};
 use get_blocking::OpenGetStreams;
 use injection::{
     RequestInfo, has, inject_into_post, inject_into_request, inject_into_response, is_sessionless, session_id,
@@ -69,6 +69,7 @@ struct Server {
     /// Where responses go if a fault routes those of all clients by their ids.
     routes: Routes,
     newest: NewestSession,
+    kept: KeptResources,
     get_streams: OpenGetStreams,
     running_calls: RunningCalls,
 }
@@ -125,6 +126,7 @@ async fn serve_all(
         broken: Arc::default(),
         routes: Routes::default(),
         newest: NewestSession::default(),
+        kept: KeptResources::default(),
         get_streams: OpenGetStreams::default(),
         running_calls: RunningCalls::default(),
     });
@@ -254,6 +256,9 @@ impl Server {
         let Ok(message) = serde_json::from_slice::<Value>(&body) else {
             return rpc_error(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error");
         };
+        if let Some(refusal) = self.kept.refuse(&parts.headers, &message, &self.faults) {
+            return refusal;
+        }
         if let Some(rejection) =
             self.guard.as_ref().and_then(|guard| guard.reject_call(&parts.headers, &message, &self.faults))
         {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::bindings::Bindings;
 use super::filled_message::filled_up;
 use super::tool_arguments::MissingValue;
-use crate::case::{HttpCall, Transfer, Until};
+use crate::case::{After, HttpCall, Transfer, Until};
 use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
-use crate::limits::{GET_HEAD_TIME, GET_READ_TIME};
+use crate::limits::{GET_HEAD_TIME, GET_READ_TIME, REPEATED_REQUESTS_TIME};
 use crate::session::Session;
 use crate::transcript::StepId;
 
@@ -24,8 +25,33 @@ pub(super) struct OpenResponses {
 }
 
 impl OpenResponses {
-    /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
+    /// Sends the request of a step as often as it says, and returns the last exchange.
     pub(super) async fn send(
+        &mut self,
+        send: &HttpCall,
+        meta: Option<&Value>,
+        session: &mut Session,
+        bindings: &Bindings<'_>,
+        step_id: StepId,
+        timeout: Duration,
+    ) -> Result<Value, MissingValue> {
+        let began = Instant::now();
+        let mut left = send.times;
+        loop {
+            let exchange = self.send_once(send, meta, session, bindings, step_id, timeout).await?;
+            if send.after == After::EndSession {
+                end_session(session, &exchange, timeout).await?;
+            }
+            left = left.saturating_sub(1);
+            let is_served = exchange["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
+            if left == 0 || !is_served || began.elapsed() > REPEATED_REQUESTS_TIME {
+                return Ok(exchange);
+            }
+        }
+    }
+
+    /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
+    async fn send_once(
         &mut self,
         send: &HttpCall,
         meta: Option<&Value>,
@@ -101,6 +127,26 @@ impl Drop for OpenResponses {
     }
 }
 
+/// Ends the session that an exchange opened, if it did.
+async fn end_session(session: &Session, exchange: &Value, timeout: Duration) -> Result<(), MissingValue> {
+    let Some(id) = exchange.pointer("/headers/mcp-session-id").and_then(Value::as_str) else { return Ok(()) };
+    let request = DirectRequest {
+        method: "DELETE".to_owned(),
+        target: None,
+        headers: vec![("mcp-session-id".to_owned(), vec![id.to_owned()])],
+        body: None,
+        title_case_headers: false,
+        base64_headers: false,
+        transfer: BodyTransfer::Whole,
+        until: ReadUntil::End,
+        limit: timeout,
+        step_id: None,
+    };
+    let response = session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()));
+    response?.wait_for_end().await;
+    Ok(())
+}
+
 /// Whether the server may keep the response open, and the case says nothing of how long to read it.
 fn is_open_ended(send: &HttpCall) -> bool {
     send.method == "GET" && !send.keep_open && send.timeout_ms.is_none()
@@ -164,7 +210,7 @@ fn direct_request(
             Until::Response | Until::End => ReadUntil::End,
         },
         limit,
-        step_id,
+        step_id: Some(step_id),
     })
 }
 
