@@ -15,6 +15,17 @@ use crate::limits::{GET_HEAD_TIME, GET_READ_TIME, REPEATED_REQUESTS_TIME};
 use crate::session::Session;
 use crate::transcript::StepId;
 
+/// What the request of a step is filled in from and sent with.
+pub(super) struct StepContext<'a, 'b> {
+    /// The `_meta` of the step, filled in like its body.
+    pub(super) meta: Option<&'a Value>,
+    pub(super) session: &'a mut Session,
+    pub(super) bindings: &'a Bindings<'b>,
+    pub(super) step_id: StepId,
+    /// How long to wait for a response that the case sets no time for.
+    pub(super) timeout: Duration,
+}
+
 /// Responses that are read during later steps, by the index of their step.
 #[derive(Debug, Default)]
 pub(super) struct OpenResponses {
@@ -29,18 +40,14 @@ impl OpenResponses {
     pub(super) async fn send(
         &mut self,
         send: &HttpCall,
-        meta: Option<&Value>,
-        session: &mut Session,
-        bindings: &Bindings<'_>,
-        step_id: StepId,
-        timeout: Duration,
+        context: &mut StepContext<'_, '_>,
     ) -> Result<Value, MissingValue> {
         let began = Instant::now();
         let mut left = send.times;
         loop {
-            let exchange = self.send_once(send, meta, session, bindings, step_id, timeout).await?;
+            let exchange = self.send_once(send, context).await?;
             if send.after == After::EndSession {
-                end_session(session, &exchange, timeout).await?;
+                end_session(context.session, &exchange, context.timeout).await?;
             }
             left = left.saturating_sub(1);
             let is_served = exchange["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
@@ -51,29 +58,21 @@ impl OpenResponses {
     }
 
     /// Sends the request of a step and returns the exchange. Waits for the response unless it stays open.
-    async fn send_once(
-        &mut self,
-        send: &HttpCall,
-        meta: Option<&Value>,
-        session: &mut Session,
-        bindings: &Bindings<'_>,
-        step_id: StepId,
-        timeout: Duration,
-    ) -> Result<Value, MissingValue> {
-        let request = direct_request(send, meta, session, bindings, step_id, timeout)?;
+    async fn send_once(&mut self, send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<Value, MissingValue> {
+        let request = direct_request(send, context)?;
         let mut response =
-            session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
+            context.session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
         if send.keep_open {
-            response.wait_for_head(timeout, GET_READ_TIME).await;
+            response.wait_for_head(context.timeout, GET_READ_TIME).await;
         } else if is_open_ended(send) {
-            response.wait_for_head(timeout, Duration::ZERO).await;
+            response.wait_for_head(context.timeout, Duration::ZERO).await;
             let _stays_open = tokio::time::timeout(GET_READ_TIME, response.wait_for_end()).await.is_err();
         } else {
             response.wait_for_end().await;
         }
         let value = response.value();
         if send.keep_open {
-            self.kept.insert(step_id.step, response);
+            self.kept.insert(context.step_id.step, response);
         } else if is_open_ended(send) {
             response.close();
         }
@@ -84,15 +83,12 @@ impl OpenResponses {
     pub(super) fn send_pipelined(
         &mut self,
         send: &HttpCall,
-        meta: Option<&Value>,
-        session: &mut Session,
-        bindings: &Bindings<'_>,
-        step_id: StepId,
-        timeout: Duration,
+        context: &mut StepContext<'_, '_>,
     ) -> Result<(), MissingValue> {
-        let request = direct_request(send, meta, session, bindings, step_id, timeout)?;
-        let response = session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
-        self.pipelined.insert(step_id.step, response);
+        let request = direct_request(send, context)?;
+        let response =
+            context.session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
+        self.pipelined.insert(context.step_id.step, response);
         Ok(())
     }
 
@@ -153,14 +149,9 @@ fn is_open_ended(send: &HttpCall) -> bool {
 }
 
 /// The request to send for a step.
-fn direct_request(
-    send: &HttpCall,
-    meta: Option<&Value>,
-    session: &mut Session,
-    bindings: &Bindings<'_>,
-    step_id: StepId,
-    timeout: Duration,
-) -> Result<DirectRequest, MissingValue> {
+fn direct_request(send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<DirectRequest, MissingValue> {
+    let StepContext { meta, bindings, step_id, timeout, .. } = *context;
+    let session = &mut *context.session;
     let target = send.path.as_deref().map(|path| bindings.fill_text(path, session)).transpose()?;
     let mut headers = Vec::new();
     for (name, values) in send.replaced() {

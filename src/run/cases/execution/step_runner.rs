@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::bindings::Bindings;
 use super::filled_message::{filled_up, with_nested_parts};
-use super::http_steps::OpenResponses;
+use super::http_steps::{OpenResponses, StepContext};
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
 use crate::case::{
@@ -224,12 +224,14 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     /// Makes the HTTP request of a step, and waits for its response unless the next step is to follow at once.
     async fn make_http_request(&mut self, action: &Action, step_id: StepId) -> Result<(), MissingValue> {
         let Action::Http { call, meta, pipelined, save, .. } = action else { return Ok(()) };
-        let limit = self.session.response_timeout(self.timeout);
+        let timeout = self.session.response_timeout(self.timeout);
         let meta = meta_value(meta);
+        let mut context =
+            StepContext { meta: meta.as_ref(), session: &mut *self.session, bindings: self.bindings, step_id, timeout };
         if *pipelined {
-            return self.open.send_pipelined(call, meta.as_ref(), self.session, self.bindings, step_id, limit);
+            return self.open.send_pipelined(call, &mut context);
         }
-        let exchange = self.open.send(call, meta.as_ref(), self.session, self.bindings, step_id, limit).await?;
+        let exchange = self.open.send(call, &mut context).await?;
         self.save(save, &exchange);
         Ok(())
     }
