@@ -98,11 +98,11 @@ impl Canaries {
     ) -> Result<Option<Suspicion>, String> {
         let has_history = caller.process().has_history();
         let mut now = caller.call_briefly(canary).await?;
-        if now.outcome != ExchangeOutcome::Answered && !self.has_waited {
+        if !self.has_waited && matches!(now.outcome, ExchangeOutcome::TimedOut { .. }) {
             // A late response is no missing one.
             now = caller.wait_for_late_response(now).await;
-            self.has_waited = now.outcome != ExchangeOutcome::Answered;
-            if !self.has_waited {
+            self.has_waited = matches!(now.outcome, ExchangeOutcome::TimedOut { .. });
+            if now.outcome == ExchangeOutcome::Answered {
                 if self.looked_for_cause < MAX_LOOKS_FOR_CAUSE {
                     self.looked_for_cause += 1;
                     let preceding = preceding_calls(caller);

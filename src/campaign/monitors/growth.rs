@@ -46,10 +46,13 @@ impl Growth {
         // A tool that gets slower with each call runs out of time, which is what this looks for.
         let used_up = watched.time == ToolTime::UsedUp && self.latencies.shows_trends();
         let first_call = watched.caller.tools().get(watched.call_plan.tool()).first_call;
-        let slower = used_up
-            || self.latencies.is_slower()
-            || first_call.is_some_and(|first| self.latencies.is_slower_than(first))
-            || watched.canaries.is_slower();
+        // One finding tells the author to look; where all tools are late, each further one costs as much waiting.
+        let is_known = watched.failures.any(|failure| failure.violation.oracle == Oracle::LatencyGrowth);
+        let slower = !is_known
+            && (used_up
+                || self.latencies.is_slower()
+                || first_call.is_some_and(|first| self.latencies.is_slower_than(first))
+                || watched.canaries.is_slower());
         let suspicion = match self.resources.suspicion(watched.caller.process().process_id()) {
             Some(ResourceSuspicion::FilesOrProcesses) => ResourceSuspicion::FilesOrProcesses,
             _ if slower => ResourceSuspicion::Slow,
