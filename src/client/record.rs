@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use tokio::sync::watch;
 
 use crate::text::last_bytes;
-use crate::transcript::{Entry, Event};
+use crate::transcript::{Entry, Event, HttpEnd};
 use crate::wire::{Frame, FramingError, MessageKind, messages, reports_rate_limit};
 
 /// The limits of one connection's record.
@@ -191,7 +192,12 @@ impl Record {
 
     pub(super) fn add(&self, event: Event) -> Arc<Entry> {
         let entry = self.entry(event);
-        let mut state = self.state();
+        self.append(&mut self.state(), &entry);
+        self.changed.send_replace(());
+        entry
+    }
+
+    fn append(&self, state: &mut State, entry: &Arc<Entry>) {
         match &entry.event {
             Event::Closed => state.closed = true,
             Event::Overflow => (state.closed, state.overflowed) = (true, true),
@@ -201,17 +207,28 @@ impl Record {
             _ => {}
         }
         if !self.discards_entries {
-            state.entries.push(Arc::clone(&entry));
+            state.entries.push(Arc::clone(entry));
         }
-        drop(state);
-        self.changed.send_replace(());
-        entry
     }
 
     /// Records a line of the server; `false` once it has written more than is kept.
     pub(super) fn receive(&self, frame: Frame) -> bool {
+        self.receive_before(frame, None)
+    }
+
+    /// Records the body of an HTTP response and its end, one directly after the other, as the end says to which request a
+    /// body without an id belongs; `false` once the server has written more than is kept.
+    pub(super) fn receive_body(&self, frame: Frame, end: HttpEnd) -> bool {
+        self.receive_before(frame, Some(Event::HttpEnd(Box::new(end))))
+    }
+
+    fn receive_before(&self, frame: Frame, next: Option<Event>) -> bool {
         let mut state = self.state();
         if state.overflowed {
+            drop(state);
+            if let Some(next) = next {
+                self.add(next);
+            }
             return false;
         }
         let room = frame.memory_bytes();
@@ -235,7 +252,14 @@ impl Record {
         let frame =
             if flood || self.discards_entries || self.memory_budget.take(room) { frame } else { frame.drop_contents() };
         let fits = !flood && (!is_dropped(&frame) || self.memory_budget.take(frame.memory_bytes()));
-        self.add(if fits { Event::Received(frame) } else { Event::Overflow });
+        let received = if fits { Event::Received(frame) } else { Event::Overflow };
+        let entries: Vec<Arc<Entry>> = iter::once(received).chain(next).map(|event| self.entry(event)).collect();
+        let mut state = self.state();
+        for entry in &entries {
+            self.append(&mut state, entry);
+        }
+        drop(state);
+        self.changed.send_replace(());
         fits
     }
 
@@ -382,6 +406,32 @@ mod tests {
         assert!(!record.receive(Frame::from_value(&json!({"id": 50, "result": {}}))));
         assert_eq!(received(&record), 60);
         assert!(record.state().closed);
+    }
+
+    #[test]
+    fn the_end_of_an_http_response_directly_follows_its_body() {
+        const RESPONSES: usize = 200;
+        let record = record(RecordLimits { unsolicited: usize::MAX, ..RecordLimits::default() });
+        std::thread::scope(|scope| {
+            for first in [0, RESPONSES] {
+                let record = &record;
+                scope.spawn(move || {
+                    for number in first..first + RESPONSES {
+                        let body = Frame::from_value(&json!({"error": {"code": -32700, "message": number}}));
+                        assert!(record.receive_body(body, HttpEnd { number, ..HttpEnd::default() }));
+                    }
+                });
+            }
+        });
+        let entries = &record.state().entries;
+        assert_eq!(entries.len(), 4 * RESPONSES);
+        for pair in entries.chunks(2) {
+            let number = pair[0].received().and_then(|body| body["error"]["message"].as_u64());
+            let Event::HttpEnd(end) = &pair[1].event else {
+                panic!("{:?} is not the end of a response", pair[1].event)
+            };
+            assert_eq!(number, u64::try_from(end.number).ok());
+        }
     }
 
     #[test]

@@ -233,16 +233,16 @@ impl HttpConnection {
             received_message: false,
             last_event_id: None,
             retry: None,
+            body: None,
         };
         let mut outcome = ExchangeOutcome::default();
-        let mut next = Some(request);
-        let mut rounds = 0;
+        let (mut next, mut rounds) = (Some(request), 0);
         while let Some(request) = next.take() {
             let number =
                 client.log.begin(request.method.as_str(), &request.url, &request.headers, request.carries.clone());
             let (url, attempt, carries) = (request.url.clone(), request.attempt, request.carries.is_some());
             let may_be_set_aside = request.repetition == Repetition::Possible;
-            let used = session_of(&request);
+            let used = session_of(&request).filter(|_| rounds == 0);
             let end = match client.send(number, request, initializes).await {
                 Ok(response) if may_be_set_aside && self.has_new_session(&response, used.as_deref()).await => {
                     return self.set_aside(number, SetAside::SessionEnded, None);
@@ -264,7 +264,12 @@ impl HttpConnection {
                         return outcome;
                     }
                     if may_be_set_aside && !error.is_timeout() {
-                        return self.set_aside(number, SetAside::ConnectionClosed, end.failure);
+                        let set_aside = self.set_aside(number, SetAside::ConnectionClosed, end.failure);
+                        next = reader.resumption(url).filter(|_| rounds > 0);
+                        if next.is_none() {
+                            return set_aside;
+                        }
+                        continue;
                     }
                     end
                 }
@@ -282,7 +287,7 @@ impl HttpConnection {
             if defers_end && !reader.received_message && matches!(outcome.status, Some(400 | 404 | 405)) {
                 outcome.deferred_end = Some(HttpEnd { unanswered, ..end });
             } else {
-                client.log.finish(end, unanswered);
+                reader.finish(end, unanswered);
             }
         }
         outcome

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::endpoint::HttpEndpoint;
 use crate::client::record::Record;
 use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest};
-use crate::wire::Id;
+use crate::wire::{Frame, Id};
 
 /// Records the HTTP exchanges of one connection.
 pub(super) struct ExchangeLog {
@@ -96,6 +96,14 @@ impl ExchangeLog {
         self.state().open.remove(&end.number);
         end.unanswered = unanswered;
         self.record.add(Event::HttpEnd(Box::new(end)));
+    }
+
+    /// Records the message that is the body of a response, and the end of this; `false` once the server has written more than
+    /// is kept.
+    pub(super) fn finish_with_body(&self, body: Frame, mut end: HttpEnd, unanswered: Option<Id>) -> bool {
+        self.state().open.remove(&end.number);
+        end.unanswered = unanswered;
+        self.record.receive_body(body, end)
     }
 
     /// Records the end of a response that is given up while it is being read.

@@ -106,7 +106,8 @@ impl HttpClient {
 
     /// The request that resumes a stream after an event.
     pub(super) fn resumption(&self, url: Url, last: &str) -> OutgoingRequest {
-        let mut request = OutgoingRequest { url, ..self.request_without_body(Method::GET, ACCEPT_STREAM) };
+        let request = self.request_without_body(Method::GET, ACCEPT_STREAM);
+        let mut request = OutgoingRequest { url, repetition: Repetition::Possible, ..request };
         if let Ok(value) = HeaderValue::from_str(last) {
             request.headers.insert("last-event-id", value);
         }

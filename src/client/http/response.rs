@@ -6,14 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
+use reqwest::{Response, Url};
+use serde_json::Value;
 
 use super::error_description::describe_error;
 use super::event_summary;
 use super::header::media_type as media_type_of;
 use super::rate_limit::is_rate_limit;
-use super::request::HttpClient;
+use super::request::{HttpClient, OutgoingRequest, Repetition};
 use super::sse_transport::MessageEndpoint;
 use crate::client::responder::Responder;
 use crate::transcript::{Entry, Event, HttpEnd, summarize};
@@ -37,6 +38,8 @@ pub(super) struct ResponseReader<'a> {
     pub(super) last_event_id: Option<String>,
     /// How long to wait before the stream is resumed, if the server says so.
     pub(super) retry: Option<Duration>,
+    /// The message that is the body of the response, and the responses to its requests, until the end is recorded.
+    pub(super) body: Option<(Frame, Vec<Value>)>,
 }
 
 impl ResponseReader<'_> {
@@ -60,7 +63,7 @@ impl ResponseReader<'_> {
         }
         if end.bytes > MAX_MESSAGE_BYTES {
             self.received_message = true;
-            self.client.record.receive(Frame::too_long(&body, end.bytes));
+            self.body = Some((Frame::too_long(&body, end.bytes), Vec::new()));
             return end;
         }
         let frame = Frame::parse(&body);
@@ -80,7 +83,8 @@ impl ResponseReader<'_> {
         } else if speaks || is_json(&kind) && status == 200 {
             self.received_message = true;
             end.message = frame.json().map(summarize);
-            self.take(frame);
+            let replies = self.settle(&frame);
+            self.body = Some((frame, replies));
         } else {
             end.text = event_summary::beginning(&body);
         }
@@ -163,8 +167,34 @@ impl ResponseReader<'_> {
         event_summary::push(&mut end.events, summary);
     }
 
+    /// The request that resumes a stream once more, on a connection of its own: the request itself was received.
+    pub(super) fn resumption(&self, url: Url) -> Option<OutgoingRequest> {
+        let resumption = self.client.resumption(url, self.last_event_id.as_deref()?);
+        Some(OutgoingRequest { repetition: Repetition::UnderWay, ..resumption })
+    }
+
+    /// Records the end of a response, and its body if that is a message.
+    pub(super) fn finish(&mut self, end: HttpEnd, unanswered: Option<Id>) {
+        match self.body.take() {
+            None => self.client.log.finish(end, unanswered),
+            Some((body, replies)) => {
+                if self.client.log.finish_with_body(body, end, unanswered) {
+                    self.send(replies);
+                }
+            }
+        }
+    }
+
     /// Records a message of the server and answers it if it is a request.
     fn take(&mut self, frame: Frame) {
+        let replies = self.settle(&frame);
+        if self.client.record.receive(frame) {
+            self.send(replies);
+        }
+    }
+
+    /// Notes what a message of the server answers, and returns the responses to its requests.
+    fn settle(&mut self, frame: &Frame) -> Vec<Value> {
         let mut replies = Vec::new();
         for message in frame.json().into_iter().flat_map(messages) {
             match MessageKind::of(message) {
@@ -184,10 +214,11 @@ impl ResponseReader<'_> {
                 _ => {}
             }
         }
+        replies
+    }
+
+    fn send(&self, replies: Vec<Value>) {
         let record = &self.client.record;
-        if !record.receive(frame) {
-            return;
-        }
         for reply in replies {
             if !record.may_answer() {
                 return;

@@ -463,15 +463,16 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
         let until = Instant::now() + limit.max(SETTLE_LONGEST.min(self.slowest * 4));
         let connection = &mut self.session.connection;
+        let in_place = connection.responds_inline();
         for (from, id) in self.unsure {
             let is_response = |message: &Value| {
                 message.get("method").is_none()
                     && match message.get("id") {
-                        None | Some(Value::Null) => true,
+                        // Whose response this is, only its place can tell.
+                        None | Some(Value::Null) => !in_place,
                         Some(other) => id.as_ref() == Some(other),
                     }
             };
-            let in_place = connection.responds_inline();
             connection
                 .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
                     let mut received = entries.iter().filter_map(|entry| entry.received());
