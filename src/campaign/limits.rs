@@ -213,6 +213,13 @@ pub(super) const CALLS_PER_BLOCK: usize = 16;
 /// After which time a block ends early.
 pub(super) const MAX_BLOCK_TIME: Duration = Duration::from_millis(2_500);
 
+/// How many times as long as at first it may take to read all lists again before they are not compared; besides
+/// [`MAX_LIST_DELAY`], as a busy machine is slower for a while.
+pub(super) const MAX_LIST_SLOWDOWN: u32 = 8;
+
+/// See [`MAX_LIST_SLOWDOWN`]. The time of one page on a server that answers three seconds late.
+pub(super) const MAX_LIST_DELAY: Duration = Duration::from_secs(3);
+
 /// The time limit of the blocks.
 pub(super) const MAX_GROWTH_TIME: Duration = Duration::from_secs(5);
 

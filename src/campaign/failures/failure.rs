@@ -86,6 +86,11 @@ impl Failures {
         self.found.iter().any(condition)
     }
 
+    /// Whether any worker has found that calls are late after others, or take longer and longer.
+    pub(in crate::campaign) fn is_known_late(&self) -> bool {
+        self.shared.any_of(Oracle::LatencyGrowth)
+    }
+
     /// Counts a violation if it needs no failure of its own: a known one, or one of a server whose messages never
     /// repeat, which must not produce more failures than reported.
     pub(in crate::campaign) fn count(&mut self, tool: usize, violation: &OracleViolation) -> bool {
@@ -140,6 +145,9 @@ impl Failures {
 
     /// Adds a failure, or counts it if it is known.
     pub(in crate::campaign) fn add(&mut self, found: Failure) {
+        if found.violation.oracle == Oracle::LatencyGrowth {
+            self.shared.record(found.tool, &found.violation);
+        }
         let same_cause =
             |known: &&mut Failure| known.tool == found.tool && known.violation.has_same_cause_as(&found.violation);
         match self.found.iter_mut().find(same_cause) {

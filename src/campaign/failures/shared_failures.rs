@@ -1,10 +1,11 @@
-//! The failures that all workers have started to shrink, by tool.
+//! The failures that all workers have started to shrink, and the late calls that they have found, by tool.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::case::Oracle;
 use crate::check::fuzz::OracleViolation;
 
-/// The failures that any worker has started to shrink.
+/// The failures that any worker has started to shrink, and the late calls that it has found.
 #[derive(Debug, Clone, Default)]
 pub(in crate::campaign) struct SharedFailures(Arc<Mutex<Vec<(usize, OracleViolation)>>>);
 
@@ -16,6 +17,11 @@ impl SharedFailures {
     /// Whether another tool failed in the same way before.
     pub(super) fn is_known_from_another_tool(&self, tool: usize, violation: &OracleViolation) -> bool {
         self.failures().iter().any(|(of, known)| *of != tool && known.has_same_cause_as(violation))
+    }
+
+    /// Whether a failure of this kind was recorded.
+    pub(super) fn any_of(&self, oracle: Oracle) -> bool {
+        self.failures().iter().any(|(_, known)| known.oracle == oracle)
     }
 
     /// Records a failure; returns whether another tool failed in the same way before.
@@ -48,5 +54,6 @@ mod tests {
         assert!(!clone.is_known_from_another_tool(1, &hang), "a lookup records nothing");
         assert!(!clone.is_known_from_another_tool(0, &hang));
         assert!(!unrelated.record(1, &crash));
+        assert!(clone.any_of(Oracle::Crash) && !clone.any_of(Oracle::LatencyGrowth));
     }
 }

@@ -47,8 +47,7 @@ impl Growth {
         let used_up = watched.time == ToolTime::UsedUp && self.latencies.shows_trends();
         let first_call = watched.caller.tools().get(watched.call_plan.tool()).first_call;
         // One finding tells the author to look; where all tools are late, each further one costs as much waiting.
-        let is_known = watched.failures.any(|failure| failure.violation.oracle == Oracle::LatencyGrowth);
-        let slower = !is_known
+        let slower = !watched.failures.is_known_late()
             && (used_up
                 || self.latencies.is_slower()
                 || first_call.is_some_and(|first| self.latencies.is_slower_than(first))

@@ -102,6 +102,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn lists_that_have_become_slow_are_not_read_to_the_end() {
+        let script = |call: &ReceivedCall<'_>| match call.tool {
+            "tools/list" => {
+                let page = json!({ "tools": [], "nextCursor": "next" });
+                let is_late = call.earlier.iter().any(|(tool, _)| *tool == "get");
+                if is_late { Answer::Late(std::time::Duration::from_secs(3), page) } else { Answer::Result(page) }
+            }
+            _ => Answer::text("done"),
+        };
+        let server = ScriptedServer::read_only(&[("get", json!({}))], script);
+        let (mut caller, mut canaries, mut monitor) = (server.caller(), Canaries::default(), ListChange::default());
+        server.check(&mut monitor, Moment::BeforeCalls, (&mut caller, &mut canaries), 0).await;
+        call_all(&mut caller, &[valid_call(0, json!({}))]).await;
+        let began = tokio::time::Instant::now();
+        let after = Moment::AfterCalls { had_time: true };
+        assert!(server.check(&mut monitor, after, (&mut caller, &mut canaries), 0).await.is_empty());
+        let took = began.elapsed().as_secs();
+        assert!((3..=7).contains(&took), "16 pages of 3 s each were read for {took} s");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_list_that_differs_between_two_reads_changes_by_itself() {
         static READS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let list = |_: &ReceivedCall<'_>| json!(READS.fetch_add(1, std::sync::atomic::Ordering::Relaxed));

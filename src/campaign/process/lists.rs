@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::server_process::ServerProcess;
+use crate::campaign::limits::{MAX_LIST_DELAY, MAX_LIST_SLOWDOWN};
 
 /// How many pages of a list are compared.
 const MAX_PAGES: usize = 16;
@@ -18,6 +19,8 @@ const LISTS: [(&str, &str); 3] =
 #[derive(Debug)]
 pub(super) struct ListReader {
     lists: &'static [(&'static str, &'static str)],
+    /// How long it took to read them first.
+    first: Option<Duration>,
 }
 
 impl ListReader {
@@ -28,10 +31,11 @@ impl ListReader {
             (true, false) => &LISTS[..2],
             _ => &LISTS[..1],
         };
-        Self { lists }
+        Self { lists, first: None }
     }
 
-    /// The lists, in the form that is compared; `None` if the server does not answer within the limit per page.
+    /// The lists, in the form that is compared; `None` if the server does not answer within the limit per page, or takes much
+    /// longer for all of them than at first, as one does that has become slow.
     pub(in crate::campaign) async fn read(
         &mut self,
         process: &mut ServerProcess,
@@ -41,10 +45,15 @@ impl ListReader {
             return Ok(None);
         }
         process.ensure_started().await?;
+        let whole = Instant::now();
+        let longest = self.first.map(|first| first * MAX_LIST_SLOWDOWN + MAX_LIST_DELAY);
         let mut read = Vec::new();
         for (method, member) in self.lists {
             let mut cursor = None;
             for _ in 0..MAX_PAGES {
+                if longest.is_some_and(|longest| whole.elapsed() > longest) {
+                    return Ok(None);
+                }
                 let began = Instant::now();
                 let Some(mut result) = process.list_page(method, cursor, limit).await else {
                     if began.elapsed() >= limit {
@@ -60,6 +69,7 @@ impl ListReader {
                 }
             }
         }
+        self.first.get_or_insert(whole.elapsed());
         Ok(Some(Value::Array(read)))
     }
 }

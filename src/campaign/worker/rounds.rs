@@ -204,7 +204,8 @@ impl Worker<'_> {
 
     /// Whether a call that timed out was late because of the calls before it, which is a failure of its own.
     async fn is_late_after_others(&mut self, last: &FuzzExchange, record: &[(i64, FuzzCall)]) -> Result<bool, String> {
-        if self.is_known_late() {
+        // A fresh process is enough to go on.
+        if self.failures.is_known_late() {
             return Ok(true);
         }
         let Some((_, fuzz_call)) = record.iter().find(|(id, _)| *id == last.id) else { return Ok(false) };
@@ -243,7 +244,7 @@ impl Worker<'_> {
             return Ok(exchange);
         }
         let (made, began) = (self.caller.process().calls(), Instant::now());
-        let history = if self.is_known_late() { &[] } else { history };
+        let history = if self.failures.is_known_late() { &[] } else { history };
         let Retried { exchange: retried, late } =
             self.caller.retry_with_more_time(fuzz_call, exchange, history, waited).await?;
         if retried.outcome != ExchangeOutcome::Answered {
@@ -254,11 +255,6 @@ impl Worker<'_> {
             self.budget.add_shrinking(began.elapsed());
         }
         Ok(retried)
-    }
-
-    /// Whether calls are known to be late after others, so that a fresh process is enough to go on.
-    fn is_known_late(&self) -> bool {
-        self.failures.any(|found| found.violation.oracle == Oracle::LatencyGrowth)
     }
 
     /// Reports the end of a server that the client cannot restart, if no call was seen to end it, with the last call.
