@@ -474,8 +474,11 @@ pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a poll sends its request at least.
 pub(crate) const MIN_POLLS: u32 = 5;
 
-/// For how long the request of a step is made again and again: as often as a case says, on any server that is not slow.
-pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(3);
+/// How long all requests of a step that repeats its request may take. If they would take longer, the case is skipped.
+pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(10);
+
+/// From when on the requests made so far tell how long all will take. The first ones may be slow on any server.
+pub(crate) const REPEATED_REQUESTS_TRIAL: Duration = Duration::from_secs(2);
 
 /// How long to read the response to a GET, which a server may keep open indefinitely.
 pub(crate) const GET_READ_TIME: Duration = Duration::from_millis(300);

@@ -52,11 +52,11 @@ pub struct HttpCall {
     /// Whether later steps go on while the response is read: until the case ends, or a step has `close`.
     #[serde(default)]
     pub keep_open: bool,
-    /// How often the request is made, each time after the response to the one before, as long as the status is a success,
-    /// and for at most 3 s. Every response has to be a right one.
+    /// How often the request is made, each time after the response to the one before, as long as the status is a success.
+    /// Every response has to be a right one. On a server that is too slow for all of them, the case is skipped.
     #[serde(default = "once")]
     #[cfg_attr(test, schemars(range(min = 1, max = MAX_TIMES), extend("default" = 1)))]
-    pub times: u64,
+    pub times: u32,
     /// What follows each response.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = "nothing")))]
@@ -76,9 +76,9 @@ pub enum After {
 }
 
 /// How often a step may make its request.
-pub(crate) const MAX_TIMES: u64 = 1_000;
+pub(crate) const MAX_TIMES: u32 = 1_000;
 
-fn once() -> u64 {
+fn once() -> u32 {
     1
 }
 

@@ -188,7 +188,8 @@ pub(crate) async fn run_cases(
 }
 
 /// Variants of the built-in server that conform over HTTP, for behaviour that the default one does not have.
-pub(crate) const HTTP_VARIANTS: [Fault; 2] = [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls)];
+pub(crate) const HTTP_VARIANTS: [Fault; 3] =
+    [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
 pub(crate) const CONFORMING: [Fault; 22] = [

@@ -130,6 +130,7 @@ faults! {
     SessionMissing422, "http-session-missing-422", SESSIONS, "answers a POST without its session id with status 422";
     GetSessionMissing404, "http-get-session-missing-404", SESSIONS, "answers a GET without its session id with status 404";
     SessionSurvivesDelete, "http-session-survives-delete", SESSIONS, "keeps serving a session that the client has deleted";
+    DeleteRefused, "http-delete-refused", SESSIONS, "conforms, but refuses DELETE and forgets its oldest sessions";
     // authorization
     AuthForbidden, "auth-forbidden", STREAMABLE, "answers 403 when the token is missing";
     AuthErrorBody, "auth-error-body", STREAMABLE, "conforms, but writes a JSON-RPC error into its 401 responses";

@@ -40,6 +40,7 @@ use injection::{
 use response::{HttpResponse, empty, rpc_error, text_error};
 use running_calls::RunningCalls;
 use session::{Post, Session};
+use variant::SessionOrder;
 
 use super::fault::{FaultSet, HttpFault};
 use super::interception::{self, InterceptorFactory};
@@ -69,6 +70,7 @@ struct Server {
     /// Where responses go if a fault routes those of all clients by their ids.
     routes: Routes,
     newest: NewestSession,
+    in_order: SessionOrder,
     kept: KeptResources,
     get_streams: OpenGetStreams,
     running_calls: RunningCalls,
@@ -126,6 +128,7 @@ async fn serve_all(
         broken: Arc::default(),
         routes: Routes::default(),
         newest: NewestSession::default(),
+        in_order: SessionOrder::default(),
         kept: KeptResources::default(),
         get_streams: OpenGetStreams::default(),
         running_calls: RunningCalls::default(),
@@ -357,6 +360,7 @@ impl Server {
             .extend(name.parse().ok().map(|value| (hyper::header::HeaderName::from_static("mcp-session-id"), value)));
         let name = format!("{}{name}", user.prefix());
         self.newest.set(&name);
+        self.in_order.forget_oldest(&name, &mut sessions, &self.faults);
         sessions.insert(name, session);
         drop(sessions);
         response
@@ -428,8 +432,8 @@ impl Server {
     }
 
     fn end(&self, request: &Request<Incoming>) -> HttpResponse {
-        if is_sessionless(&self.faults) {
-            return text_error(StatusCode::METHOD_NOT_ALLOWED, "the server has no sessions");
+        if is_sessionless(&self.faults) || has(&self.faults, HttpFault::DeleteRefused) {
+            return text_error(StatusCode::METHOD_NOT_ALLOWED, "no client ends a session here");
         }
         match self.session_of(request) {
             Ok((name, _)) => {

@@ -1,8 +1,10 @@
 //! Conforming variants of the server that only show over HTTP: in media types, content codings, and the ends of sessions
 //! and connections.
 
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use hyper::StatusCode;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -10,8 +12,11 @@ use serde_json::Value;
 
 use super::injection::has;
 use super::response::{HttpResponse, empty, rpc_error, text_error};
+use super::session::Session;
 use crate::reference::fault::FaultSet;
-use crate::reference::fault::HttpFault::{ClosesKeptAlive, IdentityRequired, MediaTypesUpperCase, SessionExpires};
+use crate::reference::fault::HttpFault::{
+    ClosesKeptAlive, DeleteRefused, IdentityRequired, MediaTypesUpperCase, SessionExpires,
+};
 use crate::reference::message::INVALID_REQUEST;
 
 /// How many messages a session that expires serves.
@@ -19,6 +24,29 @@ const MESSAGES_PER_SESSION: usize = 150;
 
 /// How many requests a connection serves that is closed under the next one.
 const REQUESTS_PER_CONNECTION: usize = 3;
+
+/// How many sessions are served by a server that no client tells of their end.
+const SESSIONS_WITHOUT_DELETE: usize = 250;
+
+/// The names of the sessions in the order in which they were opened, if nobody ends them.
+#[derive(Default)]
+pub(super) struct SessionOrder(Mutex<VecDeque<String>>);
+
+impl SessionOrder {
+    /// Takes note of a session; ends the oldest one if there are too many.
+    pub(super) fn forget_oldest(&self, name: &str, sessions: &mut HashMap<String, Session>, faults: &FaultSet) {
+        if !has(faults, DeleteRefused) {
+            return;
+        }
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        names.push_back(name.to_owned());
+        if names.len() > SESSIONS_WITHOUT_DELETE
+            && let Some(oldest) = names.pop_front()
+        {
+            sessions.remove(&oldest);
+        }
+    }
+}
 
 /// Rejects a client that does not ask for uncompressed responses.
 pub(super) fn reject_encoding(headers: &HeaderMap, faults: &FaultSet) -> Option<HttpResponse> {

@@ -11,7 +11,7 @@ use super::filled_message::filled_up;
 use super::tool_arguments::MissingValue;
 use crate::case::{After, HttpCall, Transfer, Until};
 use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
-use crate::limits::{GET_HEAD_TIME, GET_READ_TIME, REPEATED_REQUESTS_TIME};
+use crate::limits::{GET_HEAD_TIME, GET_READ_TIME, REPEATED_REQUESTS_TIME, REPEATED_REQUESTS_TRIAL};
 use crate::session::Session;
 use crate::transcript::StepId;
 
@@ -43,16 +43,20 @@ impl OpenResponses {
         context: &mut StepContext<'_, '_>,
     ) -> Result<Value, MissingValue> {
         let began = Instant::now();
-        let mut left = send.times;
+        let mut made = 0;
         loop {
             let exchange = self.send_once(send, context).await?;
-            if send.after == After::EndSession {
+            let is_served = exchange["status"].as_u64().is_some_and(is_success);
+            if is_served && send.after == After::EndSession {
                 end_session(context.session, &exchange, context.timeout).await?;
             }
-            left = left.saturating_sub(1);
-            let is_served = exchange["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
-            if left == 0 || !is_served || began.elapsed() > REPEATED_REQUESTS_TIME {
+            made += 1;
+            if made >= send.times || !is_served {
                 return Ok(exchange);
+            }
+            if is_too_slow(made, send.times, began.elapsed()) {
+                let reason = format!("the server is too slow for {} requests in a row; {made} were served", send.times);
+                return Err(MissingValue(reason));
             }
         }
     }
@@ -139,8 +143,24 @@ async fn end_session(session: &Session, exchange: &Value, timeout: Duration) -> 
         step_id: None,
     };
     let response = session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()));
-    response?.wait_for_end().await;
-    Ok(())
+    let mut response = response?;
+    response.wait_for_end().await;
+    // A server may refuse DELETE with status 405, so that the session goes on.
+    if response.value()["status"].as_u64().is_some_and(is_success) {
+        Ok(())
+    } else {
+        Err(MissingValue("the server does not end a session with DELETE".to_owned()))
+    }
+}
+
+/// Whether an HTTP status is one of success.
+fn is_success(status: u64) -> bool {
+    (200..300).contains(&status)
+}
+
+/// Whether all requests of a step will take too long, as those made so far show.
+fn is_too_slow(made: u32, times: u32, elapsed: Duration) -> bool {
+    elapsed > REPEATED_REQUESTS_TRIAL && elapsed * times > REPEATED_REQUESTS_TIME * made
 }
 
 /// Whether the server may keep the response open, and the case says nothing of how long to read it.
@@ -215,4 +235,18 @@ fn filled_message(
     let method = message.get("method").and_then(Value::as_str);
     let is_request = method.is_some_and(|method| !method.starts_with("notifications/"));
     Ok(filled_up(session.complete(&message, is_request, meta)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_too_slow_once_its_first_responses_show_it() {
+        let seconds = Duration::from_secs;
+        assert!(!is_too_slow(1, 300, seconds(1)), "one slow response says nothing");
+        assert!(!is_too_slow(100, 300, seconds(3)), "all will have come after 9 s");
+        assert!(is_too_slow(2, 300, seconds(4)), "all would take 10 minutes");
+        assert!(is_too_slow(299, 300, seconds(11)), "no step takes longer");
+    }
 }
