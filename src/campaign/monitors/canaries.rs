@@ -79,6 +79,11 @@ impl Canaries {
         self.times.clear();
     }
 
+    /// Looks for the cause of no late response any more: it is known.
+    pub(super) fn end_looking_for_cause(&mut self) {
+        self.looked_for_cause = MAX_LOOKS_FOR_CAUSE;
+    }
+
     /// Takes the plain call that is late after other calls.
     pub(super) fn take_late(&mut self) -> Option<LateCall> {
         self.late.take()

@@ -27,6 +27,9 @@ impl Monitor for Degradation {
                 Moment::AfterCalls { had_time: true } => CanaryScope::AllTools,
                 Moment::AfterCalls { had_time: false } | Moment::Answered | Moment::Settled => return Ok(Vec::new()),
             };
+            if watched.failures.is_known_late() {
+                watched.canaries.end_looking_for_cause();
+            }
             for canary in watched.canaries.to_check(tool, scope) {
                 let (made, began) = (watched.caller.process().calls(), Instant::now());
                 let suspicion = watched.canaries.check(&canary, watched.caller, tool).await?;

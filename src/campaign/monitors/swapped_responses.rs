@@ -124,7 +124,8 @@ fn swap_failure(
     }
 }
 
-/// The calls that succeed, each once, with their results, and within this time.
+/// The calls that succeed, each once, with their results, and within this time; none if one of them was so late that the
+/// others together would take too long.
 async fn pick_distinct(
     caller: &mut Caller<'_>,
     candidates: Vec<FuzzCall>,
@@ -147,7 +148,7 @@ async fn pick_distinct(
             picked.push((fuzz_call, result));
         }
     }
-    Ok(picked)
+    Ok(if began.elapsed() > limit * 2 { Vec::new() } else { picked })
 }
 
 /// The calls whose results do not change. Unstable results prove nothing. Each call is repeated twice in a row, in
@@ -280,5 +281,16 @@ mod tests {
             Answer::text(call.neighbour.map_or(own, ToString::to_string))
         };
         assert!(find(script).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_have_become_late_are_not_made_again_concurrently() {
+        let began = Instant::now();
+        let script = |call: &ReceivedCall<'_>| match call.earlier.len() {
+            0 | 1 => Answer::text(call.arguments.to_string()),
+            _ => Answer::late(3),
+        };
+        assert!(find(script).await.is_none());
+        assert!(began.elapsed() < Duration::from_secs(4), "only the third call is waited for: {:?}", began.elapsed());
     }
 }
