@@ -474,6 +474,9 @@ pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a poll sends its request at least.
 pub(crate) const MIN_POLLS: u32 = 5;
 
+/// How long the plain call of a tool may wait if its arguments say how long.
+pub(crate) const SHORT_WAIT: Duration = Duration::from_secs(1);
+
 /// How long all requests of a step that repeats its request may take. If they would take longer, the case is skipped.
 pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(10);
 

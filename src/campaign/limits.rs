@@ -111,6 +111,9 @@ pub(super) const WRONG_IDS_BEFORE_SHORT_TIMEOUT: usize = 8;
 /// The number of lines between two responses that may answer nothing before the server is stopped.
 pub(super) const MAX_UNRELATED_LINES: usize = 5_000;
 
+/// How long a call may wait because its arguments say so, unless the plain call of its tool waits longer.
+pub(super) const MAX_ASKED_TIME: Duration = Duration::from_millis(100);
+
 /// How long the response to the request behind a call may take, for late output of the call.
 pub(super) const LATE_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 

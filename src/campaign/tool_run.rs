@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::calls::long_calls::LongCalls;
 use crate::campaign::calls::schedule::Phase;
 use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::known_crashes::KnownCrashes;
@@ -24,11 +27,20 @@ pub(super) struct ToolRun {
     pool: ValuePool,
     /// The calls that ended the server.
     crashes: KnownCrashes,
+    /// The calls whose arguments ask the tool to wait.
+    long_calls: LongCalls,
 }
 
 impl ToolRun {
-    pub(super) fn new(call_plan: CallPlan) -> Self {
-        Self { call_plan, counts: ToolCounts::default(), pool: ValuePool::default(), crashes: KnownCrashes::default() }
+    /// The fuzzing of a tool whose plain call has these arguments, if it has one.
+    pub(super) fn new(call_plan: CallPlan, plain: Option<&Value>) -> Self {
+        Self {
+            long_calls: LongCalls::new(call_plan.schema().schema(), plain),
+            call_plan,
+            counts: ToolCounts::default(),
+            pool: ValuePool::default(),
+            crashes: KnownCrashes::default(),
+        }
     }
 
     /// The index of the tool.
@@ -62,9 +74,11 @@ impl ToolRun {
         calls.into_iter().map(|call| FuzzCall::new(tool, call)).collect()
     }
 
-    /// Whether a call is left out, as others like it ended the server.
-    pub(super) fn omits(&mut self, call: &Call) -> bool {
-        self.crashes.omits(call)
+    /// The calls of a round without those that would wait long, and those like which ended the server.
+    pub(super) fn admit(&mut self, round: Vec<FuzzCall>, phase: Phase) -> Vec<FuzzCall> {
+        let schema = self.call_plan.schema();
+        let short = round.into_iter().filter_map(|fuzz_call| self.long_calls.admit(fuzz_call, phase, schema));
+        short.filter(|fuzz_call| !self.crashes.omits(&fuzz_call.call)).collect()
     }
 
     /// Records that a call ended the server.
@@ -181,7 +195,7 @@ impl QueuedTool {
     pub(super) fn end(&mut self, note: Option<String>, is_known_to_work: bool) {
         self.note = self.note.take().or(note);
         if let Some(run) = &self.run {
-            self.note = self.note.take().or_else(|| run.crashes.note());
+            self.note = self.note.take().or_else(|| run.crashes.note()).or_else(|| run.long_calls.note());
             self.untested = if is_known_to_work { None } else { run.untested() };
         }
     }

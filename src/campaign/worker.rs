@@ -167,7 +167,7 @@ impl<'a> Worker<'a> {
         let share = call_plan.share();
         let need = TimeNeed { calls: share.others(), mutants: share.mutants, latency };
         let time = self.budget.share(Instant::now(), tools, need);
-        let mut run = ToolRun::new(call_plan);
+        let mut run = ToolRun::new(call_plan, served);
         self.wait_for_cases(queued.tool()).await;
         // The startup time of a process does not count: it could take all of the time slice.
         let ready = self.caller.ensure_started().await;
@@ -314,7 +314,7 @@ impl<'a> Worker<'a> {
             // Other tools already showed that these arguments go unanswered, which is no fault of this tool.
             round.retain(|fuzz_call| !self.budget.counters().is_known_unanswered(fuzz_call));
         }
-        round.retain(|fuzz_call| !run.omits(&fuzz_call.call));
+        let round = run.admit(round, phase);
         let in_flight = self.in_flight(phase, run.tool());
         let (began, shrinking) = (Instant::now(), self.budget.shrinking_time());
         self.run_round(&round, in_flight, run).await?;

@@ -43,6 +43,7 @@
 //! ```
 
 mod array;
+mod asked_time;
 mod compile;
 mod constraint;
 mod coverage;
@@ -73,6 +74,7 @@ mod splice;
 mod strategy;
 mod string;
 
+pub(crate) use asked_time::{AskedTime, NumericArgument, quick_arguments};
 pub use constraint::Constraint;
 pub use coverage::CoverageGoal;
 pub use dialect::Dialect;

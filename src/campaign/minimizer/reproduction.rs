@@ -22,6 +22,13 @@ pub(in crate::campaign) struct Observation {
     pub(in crate::campaign) taken: usize,
 }
 
+impl Observation {
+    /// One call that fails by itself.
+    pub(super) fn of(exchange: FuzzExchange) -> Self {
+        Self { exchange, supporting: Vec::new(), taken: 1 }
+    }
+}
+
 /// Repeats calls to see one failure again.
 pub(in crate::campaign) struct Reproducer<'r, 'a> {
     pub(in crate::campaign) caller: &'r mut Caller<'a>,

@@ -1,5 +1,6 @@
 //! A fuzzed call: its arguments, how they were made, and whether they satisfy the tool's `inputSchema`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -23,6 +24,15 @@ impl Arguments {
         match self {
             Self::Json(value) => value.to_string().into_bytes(),
             Self::Raw(bytes) => bytes.clone(),
+        }
+    }
+
+    /// The value that they are, null if they are no JSON.
+    #[must_use]
+    pub(crate) fn value(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Json(value) => Cow::Borrowed(value),
+            Self::Raw(bytes) => Cow::Owned(serde_json::from_slice(bytes).unwrap_or_default()),
         }
     }
 

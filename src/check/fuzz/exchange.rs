@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::call::Call;
-use crate::fuzz::{Dialect, Domain, ToolSchema};
+use crate::fuzz::{AskedTime, Dialect, Domain, ToolSchema};
 use crate::spec::Revision;
 
 /// How waiting for the response to a call ended.
@@ -67,6 +67,8 @@ pub(crate) struct FuzzedTool {
     pub known: Vec<String>,
     /// The texts of its definition that may contain a path, which an error may repeat.
     pub texts: Vec<String>,
+    /// What its arguments say about how long a call takes.
+    pub asked_time: AskedTime,
 }
 
 impl FuzzedTool {
@@ -82,6 +84,7 @@ impl FuzzedTool {
             output: schema.filter(is_safe).and_then(|schema| jsonschema::options().offline().build(schema).ok()),
             known,
             texts: texts_with_paths(definition),
+            asked_time: definition.get("inputSchema").map(AskedTime::of).unwrap_or_default(),
         }
     }
 }

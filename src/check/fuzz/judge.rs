@@ -15,7 +15,7 @@ pub(crate) fn judge(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Vec<Or
         violations.push(response::crash(exchange, status, stderr));
     }
     if let ExchangeOutcome::TimedOut { waited } = &exchange.outcome {
-        violations.push(response::hang(exchange, *waited));
+        violations.extend(response::hang(fuzzed_tool, exchange, *waited));
     }
     violations.extend(exchange.noise.iter().map(|line| response::stdout_noise(line)).take(1));
     if exchange.call.is_unparsable() {

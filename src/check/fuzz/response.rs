@@ -54,12 +54,16 @@ fn verdict_of_end(exchange: &FuzzExchange) -> (Verdict, &'static str) {
     }
 }
 
-/// The server did not respond.
-pub(super) fn hang(exchange: &FuzzExchange, waited: Duration) -> OracleViolation {
+/// The server did not respond, and no argument asks it to take so long.
+pub(super) fn hang(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange, waited: Duration) -> Option<OracleViolation> {
+    if fuzzed_tool.asked_time.explains(&exchange.call.arguments.value(), waited) {
+        return None;
+    }
     let kind = exchange.call.kind.as_str();
-    OracleViolation::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
+    let violation = OracleViolation::new(Oracle::Hang, Verdict::Fail, "a call is never answered")
         .actual(format!("no response within {waited:.1?}, and none when the call was repeated"))
-        .signature(if kind == "invalid" || kind == "malformed" { kind } else { "valid" })
+        .signature(if kind == "invalid" || kind == "malformed" { kind } else { "valid" });
+    Some(violation)
 }
 
 /// A line that is no message.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::fuzz::ToolSchema;
-use crate::limits::MAX_EXAMPLE_SETS;
+use crate::fuzz::{ToolSchema, quick_arguments};
+use crate::limits::{MAX_EXAMPLE_SETS, SHORT_WAIT};
 
 /// String values by parts of property names. The first match is used, so specific names come first.
 const VALUES_BY_NAME: [(&[&str], &str); 20] = [
@@ -33,7 +33,7 @@ const VALUES_BY_NAME: [(&[&str], &str); 20] = [
     (&["id", "key"], "1"),
 ];
 
-/// Several sets of valid arguments for a tool: the simplest ones, then likely ones, then one for each branch of its
+/// Several sets of valid arguments for a tool: the simplest ones that do not wait long, the simplest ones, then likely ones, then one for each branch of its
 /// schema. `known_paths` are paths that the server can access.
 pub(in crate::run) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> Vec<Map<String, Value>> {
     let mut made: Vec<Map<String, Value>> = Vec::new();
@@ -47,6 +47,7 @@ pub(in crate::run) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> 
     };
     let minimal = schema.minimal().ok();
     if let Some(minimal) = &minimal {
+        quick_arguments(schema, SHORT_WAIT).into_iter().for_each(&mut add);
         add(minimal.clone());
         add(with_likely_values(schema, minimal, None));
         for path in known_paths {
@@ -184,6 +185,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_waits_by_default_is_told_to_wait_less() {
+        let steps = json!({"type": "number", "default": 5});
+        let properties = json!({"duration": {"type": "number", "default": 10}, "steps": steps});
+        let made = made(&json!({"type": "object", "properties": properties}), &[]);
+        assert_eq!(made[..2], [json!({"duration": 1}), json!({})]);
+    }
+
+    #[test]
     fn a_value_that_the_schema_forbids_is_not_used() {
         let schema =
             json!({"type": "object", "properties": {"time": {"type": "string", "maxLength": 2}}, "required": ["time"]});
@@ -211,8 +220,7 @@ mod tests {
             "properties": {"duration": {"type": "number", "default": 10}, "steps": {"type": "integer", "minimum": 5}}
         });
         let made = made(&schema, &[]);
-        assert_eq!(made[0], json!({}));
-        assert_eq!(made[1], json!({"duration": 2}));
+        assert_eq!(made[..3], [json!({"duration": 1}), json!({}), json!({"duration": 2})]);
     }
 
     #[test]
