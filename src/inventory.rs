@@ -17,7 +17,7 @@ pub(crate) use self::hint_result::{HintOutcome, HintResult};
 pub(crate) use self::known_values::KnownValues;
 pub(crate) use self::primitives::{Primitives, Prompt};
 use crate::fuzz::{Dialect, ToolSchema, quick_arguments};
-use crate::limits::{SHORT_WAIT, SLOW_CALL};
+use crate::limits::{SHORT_WAITS, SLOW_CALL};
 use crate::plan::CallPolicy;
 use crate::transcript::SessionParameters;
 
@@ -68,7 +68,7 @@ impl Tool {
             Some(schema) => ToolSchema::compile(schema, Dialect::Draft202012).map_err(|error| error.to_string()),
             None => Err("it has no inputSchema".to_owned()),
         };
-        let quick = |schema: &ToolSchema| quick_arguments(schema, SHORT_WAIT).map_err(|error| error.to_string());
+        let quick = |schema: &ToolSchema| quick_arguments(schema, &SHORT_WAITS).map_err(|error| error.to_string());
         let arguments = schema.as_ref().map_err(Clone::clone).and_then(quick);
         if let (None, Err(problem)) = (&exclusion, &arguments) {
             exclusion = Some(format!("no arguments could be generated: {problem}"));

@@ -430,6 +430,10 @@ pub(crate) const MAX_TIMEOUTS_OF_SLOW_SERVER: u32 = 4;
 /// request.
 pub(crate) const MAX_MESSAGES_AHEAD: usize = 32;
 
+/// How long a response is waited for if a later request that asks the same was answered, unless the slowest answer took
+/// longer.
+pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_secs(1);
+
 /// How long to wait for the right response after one with an altered id.
 pub(crate) const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
 
@@ -474,8 +478,8 @@ pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a poll sends its request at least.
 pub(crate) const MIN_POLLS: u32 = 5;
 
-/// How long the plain call of a tool may wait if its arguments say how long.
-pub(crate) const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// How long the plain call of a tool waits if its arguments say how long: the first of them that the schema allows.
+pub(crate) const SHORT_WAITS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// How long all requests of a step that repeats its request may take. If they would take longer, the case is skipped.
 pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(10);

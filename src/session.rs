@@ -24,12 +24,12 @@ pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
     ResponseSign, answer_time, answer_time_among_others, find_response, has_foreign_response, is_altered_copy, is_over,
-    malformed_response_to, messages_ahead, messages_sent, response_to, sign_of,
+    is_overtaken, malformed_response_to, messages_ahead, messages_sent, response_to, sign_of,
 };
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
 use crate::limits::{
-    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
+    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, OVERTAKEN_WAIT, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
     TIMEOUT_AFTER_UNANSWERED,
 };
 use crate::spec::{Era, Revision};
@@ -318,7 +318,10 @@ impl Session {
                 let is_foreign = || has_foreign_response(entries, earlier);
                 sign(entries).or_else(|| is_foreign().then_some(ResponseSign::Foreign))
             };
-            let rest = rest.saturating_sub(soon);
+            if is_overtaken(&self.connection.entries_from(from), id) {
+                limit = limit.min(self.answer_times.at_least(OVERTAKEN_WAIT));
+            }
+            let rest = rest.min(limit.saturating_sub(already)).saturating_sub(soon);
             let start = start.saturating_sub(began.elapsed());
             if start > rest {
                 waited = self.connection.wait_for_start(from, start, rest, STARTING_IDLE_TIME, sign).await;

@@ -163,13 +163,14 @@ fn values_to_compare(
 /// The steps of a comparison without one that was not carried out because nothing depends on it: whether the first and the
 /// last step have the same values matters only if those between them differ.
 fn needed_steps<'a>(body: &Active, together: &'a AcrossSteps, execution: &Execution) -> &'a [String] {
+    let step_of = |event: &Event| match event {
+        Event::Sent { step_id, .. } => *step_id,
+        Event::HttpRequest(request) => request.step_id,
+        _ => None,
+    };
     let is_sent = |name: &String| {
-        execution.transcript.entries.iter().any(|entry| match &entry.event {
-            Event::Sent { step_id: Some(StepId { step, .. }), .. } => {
-                body.steps.get(*step).is_some_and(|step| step.name.as_ref() == Some(name))
-            }
-            _ => false,
-        })
+        let steps = execution.transcript.entries.iter().filter_map(|entry| step_of(&entry.event));
+        steps.filter_map(|step_id| body.steps.get(step_id.step)).any(|step| step.name.as_ref() == Some(name))
     };
     match together.steps.split_last() {
         Some((last, others)) if together.check == Comparison::SameSetBetween && others.len() > 1 && !is_sent(last) => {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Execution, IndexedConnections, Judgement, RecordedConnection, judge_active, judge_passive};
 use crate::case::{Body, Case, CaseText, Source, Trust, parse_cases};
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
+use crate::transcript::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SessionParameters, StepId, Transcript};
 use crate::verdict::Verdict;
 use crate::wire::Frame;
 
@@ -179,6 +179,58 @@ fn a_list_need_not_be_read_a_third_time_if_the_first_two_times_agree() {
     assert_eq!(verdict(&["a", "b", "b"]), Verdict::Pass, "the list changed");
     assert_eq!(verdict(&["a", "b"]), Verdict::Error, "nothing shows whether the list changed");
     assert_eq!(verdict(&["a"]), Verdict::Error);
+}
+
+#[test]
+fn lists_that_steps_read_by_http_requests_of_their_own_are_compared() {
+    let users = case(
+        r#"{
+          "title": "The server lists the same to every user",
+          "requirements": ["pagination-stable-cursors"],
+          "fix": "List the same.",
+          "steps": [
+            { "name": "first", "http": { "method": "POST", "body": { "method": "tools/list" } } },
+            { "name": "other", "http": { "method": "POST", "body": { "method": "tools/list" } } },
+            { "name": "again", "http": { "method": "POST", "body": { "method": "tools/list" } } },
+          ],
+          "across-steps": [
+            {
+              "check": "same-set-between",
+              "steps": ["first", "other", "again"],
+              "path": "/body/message/result/tools/*/name",
+            },
+          ],
+        }"#,
+    );
+    let Body::Active(body) = &users.body else { panic!("it is active") };
+    let verdict = |listed: &[&str]| {
+        let exchange = |(number, name): (usize, &&str)| {
+            let step_id = Some(StepId { execution: 0, step: number });
+            let message = json!({ "jsonrpc": "2.0", "id": number, "result": { "tools": [{ "name": name }] } });
+            [
+                Event::HttpRequest(HttpRequest { number, step_id, ..HttpRequest::default() }),
+                Event::HttpHead(HttpHead { number, status: 200, headers: Vec::new() }),
+                Event::HttpEnd(Box::new(HttpEnd { number, message: Some(message), ..HttpEnd::default() })),
+            ]
+        };
+        let events = listed.iter().enumerate().flat_map(exchange);
+        let execution = Execution {
+            label: String::new(),
+            number: 0,
+            transcript: Transcript {
+                entries: events.map(|event| Arc::new(Entry { at: Duration::ZERO, event })).collect(),
+                ..transcript(&[])
+            },
+            discovered_lists: std::collections::BTreeMap::new(),
+            not_carried_out: None,
+            silent_methods: BTreeSet::new(),
+            not_applicable: None,
+        };
+        judge_active(&users, body, REVISION, &[execution]).verdict
+    };
+    assert_eq!(verdict(&["a", "a", "a"]), Verdict::Pass);
+    assert_eq!(verdict(&["a", "b", "a"]), Verdict::Warn);
+    assert_eq!(verdict(&["a", "b", "b"]), Verdict::Pass, "the list changed");
 }
 
 #[test]

@@ -63,11 +63,15 @@ const WAITS: [&str; 6] = ["timeout", "time", "interval", "period", "minutes", "h
 /// Without a unit, a duration that may be greater than this, or is by default, is in milliseconds.
 const MAX_SECONDS: f64 = 300.0;
 
+/// What a tool waits at least each time, in seconds: the shortest timer of most runtimes.
+const SHORTEST_WAIT: f64 = 0.001;
+
 /// An argument of a tool that is a number, with its bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct NumericArgument {
     pub(crate) name: String,
     words: Vec<String>,
+    is_integer: bool,
     minimum: f64,
     maximum: f64,
     default: Option<f64>,
@@ -86,6 +90,7 @@ impl NumericArgument {
             Self {
                 name: name.clone(),
                 words: words_of(name),
+                is_integer: schema["type"] != "number",
                 minimum: bound("minimum", "exclusiveMinimum", 1.0).unwrap_or(f64::NEG_INFINITY),
                 maximum: bound("maximum", "exclusiveMaximum", -1.0).unwrap_or(f64::INFINITY),
                 default: schema["default"].as_f64(),
@@ -117,6 +122,11 @@ impl NumericArgument {
     /// The whole number nearest to a value that the bounds allow.
     pub(crate) fn bounded(&self, value: f64) -> f64 {
         value.max(self.minimum.ceil()).min(self.maximum.floor())
+    }
+
+    /// A value that is no greater, as far as the bounds allow that, whole if it has to be.
+    fn at_most(&self, value: f64) -> f64 {
+        if self.is_integer { self.bounded(value.floor()) } else { value.max(self.minimum).min(self.maximum) }
     }
 
     /// Its value in a call, or its default.
@@ -163,17 +173,16 @@ impl AskedTime {
         Self(NumericArgument::all(input_schema))
     }
 
-    /// How long a call takes if its arguments mean what their names say: all that it waits, as often as it counts. Zero
-    /// if no argument says how long.
+    /// How long a call takes if its arguments mean what their names say: all that it waits, as often as it counts. Zero if the
+    /// tool has no argument that says how long; each time that one with such an argument counts takes a moment.
     pub(crate) fn in_call(&self, arguments: &Value) -> Duration {
-        let waits = self.0.iter().filter_map(|argument| {
-            let in_a_second = argument.in_a_second()?;
-            Some(argument.value_in(arguments)?.max(0.0) / in_a_second)
-        });
-        let waits: f64 = waits.sum();
+        let waits = self.0.iter().filter_map(|argument| Some((argument, argument.in_a_second()?)));
+        let waits =
+            waits.map(|(argument, in_a_second)| argument.value_in(arguments).unwrap_or(0.0).max(0.0) / in_a_second);
+        let Some(waits) = waits.reduce(|one, other| one + other) else { return Duration::ZERO };
         let counts = self.0.iter().filter(|argument| argument.is_count());
         let times: f64 = counts.filter_map(|count| count.value_in(arguments)).map(|count| count.max(1.0)).product();
-        if waits > 0.0 { Duration::try_from_secs_f64(waits * times).unwrap_or(Duration::MAX) } else { Duration::ZERO }
+        Duration::try_from_secs_f64(waits.max(SHORTEST_WAIT) * times).unwrap_or(Duration::MAX)
     }
 
     /// Whether a call may take as long as this because an argument says so, in seconds if the name is silent about the
@@ -199,8 +208,8 @@ impl AskedTime {
         for argument in &self.0 {
             let Some(in_a_second) = argument.in_a_second() else { continue };
             if argument.value_in(arguments).is_some_and(|value| value / in_a_second > longest.as_secs_f64()) {
+                let value = argument.at_most(longest.as_secs_f64() * in_a_second);
                 // Whole numbers are written as integers.
-                let value = argument.bounded((longest.as_secs_f64() * in_a_second).floor());
                 members.insert(argument.name.clone(), serde_json::from_str(&value.to_string()).ok()?);
             }
         }
@@ -208,12 +217,16 @@ impl AskedTime {
     }
 }
 
-/// The simplest arguments of a tool, which wait no longer than this if the schema allows that: by default some tools wait
-/// for many seconds, each time that they are called.
-pub(crate) fn quick_arguments(schema: &ToolSchema, longest: Duration) -> Result<Value, GenerationError> {
+/// The simplest arguments of a tool, with the shortest of these waits that the schema allows: by default some tools wait for
+/// many seconds, each time that they are called. No wait is shortened to none, which might mean something else.
+pub(crate) fn quick_arguments(schema: &ToolSchema, waits: &[Duration]) -> Result<Value, GenerationError> {
     let minimal = schema.minimal()?;
-    let quick = AskedTime::of(schema.schema()).shortened(&minimal, longest);
-    Ok(quick.filter(|quick| schema.is_valid(quick)).unwrap_or(minimal))
+    let asked_time = AskedTime::of(schema.schema());
+    let quick = |wait: &Duration| {
+        let quick = asked_time.shortened(&minimal, *wait)?;
+        (schema.is_valid(&quick) && asked_time.in_call(&quick) >= *wait / 2).then_some(quick)
+    };
+    Ok(waits.iter().find_map(quick).unwrap_or(minimal))
 }
 
 #[cfg(test)]
@@ -221,6 +234,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fuzz::Dialect;
 
     fn asked(properties: &Value, arguments: &Value) -> Duration {
         AskedTime::of(&json!({"properties": properties})).in_call(arguments)
@@ -241,10 +255,12 @@ mod tests {
         assert_eq!(asked(&wait, &json!({"seconds": 3, "note": "9"})), seconds(3));
         assert_eq!(asked(&wait, &json!({"seconds": "3"})), seconds(3), "servers convert text");
         assert_eq!(asked(&wait, &json!({"seconds": 1e300})), Duration::MAX);
-        assert_eq!(asked(&wait, &json!({"seconds": -5})), Duration::ZERO);
+        let moment = Duration::from_millis(1);
+        assert_eq!(asked(&wait, &json!({"seconds": -5})), moment);
         let steps = json!({"duration": {"type": "number", "default": 10}, "steps": {"type": "integer"}});
         assert_eq!(asked(&steps, &json!({})), seconds(10));
         assert_eq!(asked(&steps, &json!({"duration": 2, "steps": 4})), seconds(8));
+        assert_eq!(asked(&steps, &json!({"duration": 0, "steps": 1e4})), seconds(10), "a step takes a moment");
         let poll = json!({"intervalMs": {"type": "integer"}});
         assert_eq!(asked(&poll, &json!({"intervalMs": 250})), Duration::from_millis(250));
         let count = json!({"count": {"type": "integer"}, "max_wait": {"type": "integer"}});
@@ -283,5 +299,19 @@ mod tests {
             Some(json!({"delay": 2, "text": "a", "pauseMs": 1_000}))
         );
         assert_eq!(time.shortened(&json!({"delay": 0, "pauseMs": 20}), second), None);
+    }
+
+    #[test]
+    fn the_simplest_arguments_of_a_tool_wait_shortly() {
+        let quick = |duration: Value| {
+            let schema = json!({"type": "object", "properties": {"duration": duration}});
+            let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+            quick_arguments(&schema, &[Duration::from_millis(100), Duration::from_secs(1)])
+        };
+        assert_eq!(quick(json!({"type": "number", "default": 10})), Ok(json!({"duration": 0.1})));
+        assert_eq!(quick(json!({"type": "integer", "default": 10})), Ok(json!({"duration": 1})));
+        assert_eq!(quick(json!({"type": "integer", "default": 5_000})), Ok(json!({"duration": 100})));
+        assert_eq!(quick(json!({"type": "integer", "default": 10, "minimum": 5})), Ok(json!({"duration": 5})));
+        assert_eq!(quick(json!({"type": "integer"})), Ok(json!({})));
     }
 }

@@ -223,6 +223,36 @@ fn is_response_to(message: &Value, wanted: impl Fn(&Id) -> bool) -> bool {
     matches!(MessageKind::of(message), MessageKind::Response { id: Some(id) } if wanted(id))
 }
 
+/// Whether a request like this one, with the same method and parameters, was sent later and answered: then the server has
+/// passed this one over, unless it serves some of them much later than others.
+pub(super) fn is_overtaken(entries: &[Arc<Entry>], id: &Id) -> bool {
+    let requests: Vec<&Value> = entries
+        .iter()
+        .filter_map(|entry| entry.sent())
+        .flat_map(messages)
+        .filter(|message| message.get("method").is_some() && message.get("id").is_some())
+        .collect();
+    let Some(own) = requests.iter().position(|request| request.get("id").is_some_and(|sent| same_id(sent, id))) else {
+        return false;
+    };
+    let is_answered = |request: &Value| {
+        let is_response =
+            |message: &Value| is_response_to(message, |got| request.get("id").is_some_and(|id| same_id(got, id)));
+        entries.iter().filter_map(|entry| entry.received()).flat_map(messages).any(is_response)
+    };
+    requests[own + 1..].iter().any(|later| asks_the_same(requests[own], later) && is_answered(later))
+}
+
+/// Whether two requests have the same method and the same parameters besides `_meta`.
+fn asks_the_same(one: &Value, other: &Value) -> bool {
+    let params = |request: &Value| {
+        let mut params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        params.as_object_mut().map(|params| params.shift_remove("_meta"));
+        params
+    };
+    one.get("method") == other.get("method") && params(one) == params(other)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -251,6 +281,23 @@ mod tests {
         let entries = [at(10, sent(1)), at(20, sent(2)), at(2_010, received)];
         assert_eq!(answer_time(&entries, &json!(1)), Some(Duration::from_secs(2)));
         assert_eq!(answer_time(&entries, &json!(2)), None);
+    }
+
+    #[test]
+    fn a_request_is_overtaken_by_the_answer_to_a_later_one_that_asks_the_same() {
+        let sent = |message: Value| entry(Event::Sent { frame: Frame::from_value(&message), step_id: None });
+        let answer = |id: i64| entry(Event::Received(Frame::from_value(&json!({ "id": id, "result": {} }))));
+        let own = json!({ "jsonrpc": "1.0", "id": 1, "method": "ping" });
+        let same = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping", "params": { "_meta": {} } });
+        let overtaken = |messages: &[Value], answered: i64| {
+            let entries: Vec<Arc<Entry>> = messages.iter().cloned().map(sent).chain([answer(answered)]).collect();
+            is_overtaken(&entries, &json!(1))
+        };
+        assert!(overtaken(&[own.clone(), same.clone()], 2));
+        assert!(!overtaken(&[own.clone(), same.clone()], 1), "the later one is not answered");
+        assert!(!overtaken(&[same, own.clone()], 2), "it was sent before");
+        let other = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping", "params": { "more": 1 } });
+        assert!(!overtaken(&[own, other], 2), "it asks for something else");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::fuzz::{ToolSchema, quick_arguments};
-use crate::limits::{MAX_EXAMPLE_SETS, SHORT_WAIT};
+use crate::limits::{MAX_EXAMPLE_SETS, SHORT_WAITS};
 
 /// String values by parts of property names. The first match is used, so specific names come first.
 const VALUES_BY_NAME: [(&[&str], &str); 20] = [
@@ -47,7 +47,7 @@ pub(in crate::run) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> 
     };
     let minimal = schema.minimal().ok();
     if let Some(minimal) = &minimal {
-        quick_arguments(schema, SHORT_WAIT).into_iter().for_each(&mut add);
+        quick_arguments(schema, &SHORT_WAITS).into_iter().for_each(&mut add);
         add(minimal.clone());
         add(with_likely_values(schema, minimal, None));
         for path in known_paths {
@@ -189,7 +189,7 @@ mod tests {
         let steps = json!({"type": "number", "default": 5});
         let properties = json!({"duration": {"type": "number", "default": 10}, "steps": steps});
         let made = made(&json!({"type": "object", "properties": properties}), &[]);
-        assert_eq!(made[..2], [json!({"duration": 1}), json!({})]);
+        assert_eq!(made[..2], [json!({"duration": 0.1}), json!({})]);
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             "properties": {"duration": {"type": "number", "default": 10}, "steps": {"type": "integer", "minimum": 5}}
         });
         let made = made(&schema, &[]);
-        assert_eq!(made[..3], [json!({"duration": 1}), json!({}), json!({"duration": 2})]);
+        assert_eq!(made[..3], [json!({"duration": 0.1}), json!({}), json!({"duration": 2})]);
     }
 
     #[test]
