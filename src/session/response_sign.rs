@@ -224,7 +224,7 @@ fn is_response_to(message: &Value, wanted: impl Fn(&Id) -> bool) -> bool {
 }
 
 /// Whether a request like this one, with the same method and parameters, was sent later and answered: then the server has
-/// passed this one over, unless it serves some of them much later than others.
+/// passed this one over, unless it serves some of them much later than others, as it may with calls.
 pub(super) fn is_overtaken(entries: &[Arc<Entry>], id: &Id) -> bool {
     let requests: Vec<&Value> = entries
         .iter()
@@ -243,14 +243,15 @@ pub(super) fn is_overtaken(entries: &[Arc<Entry>], id: &Id) -> bool {
     requests[own + 1..].iter().any(|later| asks_the_same(requests[own], later) && is_answered(later))
 }
 
-/// Whether two requests have the same method and the same parameters besides `_meta`.
+/// Whether two requests have the same method and the same parameters besides `_meta`, and are no calls.
 fn asks_the_same(one: &Value, other: &Value) -> bool {
     let params = |request: &Value| {
         let mut params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         params.as_object_mut().map(|params| params.shift_remove("_meta"));
         params
     };
-    one.get("method") == other.get("method") && params(one) == params(other)
+    let is_call = one.get("method").is_some_and(|method| method == "tools/call");
+    !is_call && one.get("method") == other.get("method") && params(one) == params(other)
 }
 
 #[cfg(test)]
@@ -298,6 +299,8 @@ mod tests {
         assert!(!overtaken(&[same, own.clone()], 2), "it was sent before");
         let other = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping", "params": { "more": 1 } });
         assert!(!overtaken(&[own, other], 2), "it asks for something else");
+        let call = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "a" } });
+        assert!(!overtaken(&[call(1), call(2)], 2), "one call may take longer than another");
     }
 
     #[test]
