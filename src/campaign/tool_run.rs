@@ -195,7 +195,9 @@ impl QueuedTool {
     pub(super) fn end(&mut self, note: Option<String>, is_known_to_work: bool) {
         self.note = self.note.take().or(note);
         if let Some(run) = &self.run {
-            self.note = self.note.take().or_else(|| run.crashes.note()).or_else(|| run.long_calls.note());
+            let notes = [self.note.take(), run.crashes.note(), run.long_calls.note()];
+            let notes: Vec<String> = notes.into_iter().flatten().collect();
+            self.note = Some(notes.join("; ")).filter(|notes| !notes.is_empty());
             self.untested = if is_known_to_work { None } else { run.untested() };
         }
     }

@@ -140,7 +140,7 @@ impl NumericArgument {
     }
 }
 
-/// Whether the type of a schema allows numbers, which have to be all that it allows if it is a single one.
+/// Whether the `type` of a schema allows numbers, among other things if it is a list.
 fn is_number(kind: &Value) -> bool {
     let is_one = |kind: &Value| *kind == "integer" || *kind == "number";
     is_one(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(is_one))

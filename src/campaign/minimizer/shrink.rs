@@ -152,13 +152,15 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
     async fn find_with_preceding(&mut self) -> Result<(Vec<FuzzCall>, Option<Observation>), String> {
         let failing = self.suspicion.failing.iter().map(|(fuzz_call, _)| fuzz_call.clone());
         let mut needed: Vec<FuzzCall> = self.suspicion.preceding.iter().cloned().chain(failing).collect();
-        let mut observed = self.attempt(&needed, true).await?;
-        if let Some(observation) = &observed {
-            needed.truncate(observation.taken);
-            needed = self.remove_calls(needed).await?;
-            observed = self.shrink_arguments(&mut needed).await?.or(observed);
-        }
-        Ok((needed, observed))
+        self.unanswered = None;
+        let Some(observed) = self.attempt(&needed, true).await? else { return Ok((needed, None)) };
+        needed.truncate(observed.taken);
+        let original = needed.clone();
+        needed = self.remove_calls(needed).await?;
+        let small = self.shrink_arguments(&mut needed).await?;
+        let is_shrunk = small.is_some() || needed.len() < original.len();
+        let is_kept = self.keep_if_unanswered(&mut needed, original, is_shrunk).await?;
+        Ok((needed, small.filter(|_| is_kept).or(Some(observed))))
     }
 
     /// Makes calls and checks whether the failure occurs again; not once the time for shrinking is up.
@@ -197,32 +199,42 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
             && self.suspicion.failing.as_ref().is_some_and(|(_, exchange)| is_short(exchange))
     }
 
-    /// Shrinks the arguments of a call that fails by itself. While that is done, a missing response is not waited for as long
-    /// as others are; if one to the smallest call comes after all, the arguments only say how long it takes, and the call
-    /// stays as it was made.
+    /// Shrinks the arguments of a call that fails by itself.
     async fn smallest_failing(
         &mut self,
         needed: &mut Vec<FuzzCall>,
         observed: Option<Observation>,
     ) -> Result<Option<Observation>, String> {
-        let is_hang = self.suspicion.violation.oracle == Oracle::Hang;
-        if !is_hang {
-            return Ok(self.shrink_arguments(needed).await?.or(observed));
-        }
         let original = needed.clone();
-        let small = if self.effort.is_brief { None } else { self.shrink_arguments(needed).await? };
-        if small.is_some() {
+        let is_hang = self.suspicion.violation.oracle == Oracle::Hang;
+        let small = if is_hang && self.effort.is_brief { None } else { self.shrink_arguments(needed).await? };
+        let is_kept = self.keep_if_unanswered(needed, original, small.is_some()).await?;
+        Ok(small.filter(|_| is_kept).or(observed))
+    }
+
+    /// Keeps what was shrunk. While that is done, a missing response is not waited for as long as others are; if one comes
+    /// after all, what was taken away only says how long a call takes, and the calls stay as they were made.
+    async fn keep_if_unanswered(
+        &mut self,
+        needed: &mut Vec<FuzzCall>,
+        original: Vec<FuzzCall>,
+        is_shrunk: bool,
+    ) -> Result<bool, String> {
+        if self.suspicion.violation.oracle != Oracle::Hang {
+            return Ok(true);
+        }
+        if is_shrunk {
             self.unanswered = self.attempt_patiently(needed).await?;
         }
         if self.unanswered.is_some() {
-            return Ok(small);
+            return Ok(true);
         }
         *needed = original;
         if !self.may_only_be_late() {
             let failing = self.suspicion.failing.as_ref();
             self.unanswered = failing.map(|(_, exchange)| Observation::of(exchange.clone()));
         }
-        Ok(observed)
+        Ok(false)
     }
 
     /// Makes calls on a fresh process, and waits for the last response as long as for any other.
@@ -572,6 +584,26 @@ mod tests {
             super::tests::server(|call| if call.integer("nights") > 100 { Answer::Silence } else { Answer::text("") });
         let found = shrink(&server, &[book("Ravensburg", 70_000)], false, TIME).await;
         assert_eq!(smallest(found).0, json!({ "city": "", "nights": 101 }), "101 nights are never booked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_takes_longer_by_earlier_calls_is_not_shrunk_to_one_that_is_answered() {
+        let answer = |wait: fn(u64) -> Answer| {
+            server(move |call| {
+                let opened = call.earlier.iter().filter(|(tool, _)| tool == "open").count();
+                let opened = u64::try_from(opened).unwrap_or_default();
+                if call.tool == "book" && opened > 0 { wait(opened) } else { Answer::text("booked") }
+            })
+        };
+        let calls: Vec<_> = (0..90).map(|_| open("desk")).chain([book("Ravensburg", 90)]).collect();
+        let late = answer(Answer::late);
+        let (smallest_late, preceding, _) = smallest(shrink(&late, &calls, false, TIME).await);
+        assert_eq!(smallest_late, json!({ "city": "Ravensburg", "nights": 90 }));
+        assert_eq!(preceding.len(), 90, "each of them takes a second");
+        let silent = answer(|_| Answer::Silence);
+        let (smallest_silent, preceding, _) = smallest(shrink(&silent, &calls, false, TIME).await);
+        assert_eq!(smallest_silent, json!({ "city": "", "nights": 0 }));
+        assert_eq!(preceding, [json!({ "name": "open", "arguments": { "name": "" } })]);
     }
 
     #[tokio::test(start_paused = true)]
