@@ -45,6 +45,8 @@ pub(super) struct TimeNeed {
     pub(super) mutants: u64,
     /// How long its first call took.
     pub(super) latency: Duration,
+    /// How many calls for mutants are in flight.
+    pub(super) in_flight: usize,
 }
 
 /// What happened outside of the budget.
@@ -157,8 +159,13 @@ impl Budget {
         }
         let [calls, mutants] = [need.calls, need.mutants].map(|calls| u32::try_from(calls).unwrap_or(u32::MAX));
         let usual = (TIME_PER_CALL * self.slowdown + self.pause).saturating_mul(calls);
-        let mutants = (TIME_PER_MUTANT_CALL * self.slowdown + self.pause).saturating_mul(mutants);
-        let wanted = usual.saturating_add(mutants).max(MIN_TIME_SLICE).max(need.latency * MIN_CALLS_IN_SLICE);
+        // They are the most telling calls, so that a tool that takes longer gets the time for all of them.
+        let latency = need.latency / u32::try_from(need.in_flight.max(1)).unwrap_or(u32::MAX);
+        let time_per_mutant = latency.max(TIME_PER_MUTANT_CALL * self.slowdown) + self.pause;
+        let wanted = usual
+            .saturating_add(time_per_mutant.saturating_mul(mutants))
+            .max(MIN_TIME_SLICE)
+            .max(need.latency * MIN_CALLS_IN_SLICE);
         // The time for some tools must not end before the last one is called.
         wanted.min(even * MAX_EVEN_SHARES).min(left)
     }
@@ -307,7 +314,7 @@ mod tests {
     use crate::plan::FuzzPlan;
     use crate::spec::Transport;
 
-    const NEED: TimeNeed = TimeNeed { calls: 200, mutants: 0, latency: Duration::ZERO };
+    const NEED: TimeNeed = TimeNeed { calls: 200, mutants: 0, latency: Duration::ZERO, in_flight: 1 };
 
     const fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -416,6 +423,9 @@ mod tests {
         let (budget, began) = budget(&plan);
         let slow = TimeNeed { latency: seconds(2), ..NEED };
         assert_eq!(budget.share(began, 40, slow), seconds(3));
+        let tenth = TimeNeed { mutants: 100, latency: Duration::from_millis(100), ..NEED };
+        assert_eq!(budget.share(began, 1, tenth), seconds(13), "its mutants take ten seconds");
+        assert_eq!(budget.share(began, 1, TimeNeed { in_flight: 4, ..tenth }), Duration::from_millis(5_500));
         let large = TimeNeed { calls: 1_000, mutants: 1_000, ..NEED };
         assert_eq!((budget.share(began, 2, large), budget.share(began, 40, large)), (seconds(20), seconds(3)));
     }

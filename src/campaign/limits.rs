@@ -53,8 +53,13 @@ pub(super) const EXTRA_PROCESS_COST: Duration = Duration::from_millis(100);
 /// The maximum number of processes for slow tools, if the user sets none.
 pub(super) const MAX_SLOW_JOBS: usize = 8;
 
-/// From which duration of its first call on a tool is slow: several of its calls are in flight in every phase.
+/// From which duration of its first call on a tool is slow: many of its calls are in flight in every phase.
 pub(super) const SLOW_CALL: Duration = Duration::from_millis(250);
+
+/// From which duration of its first call on the usual number of calls of a tool is in flight in every phase, not only in
+/// the long one: 200 calls of a tenth of a second take 20 s one at a time. Below it the time of single calls is worth
+/// more, which shows whether they become slower.
+pub(super) const LONGER_CALL: Duration = Duration::from_millis(80);
 
 /// The number of calls in flight, unless it is set. More make no published server answer faster, and each one in flight
 /// when a server ends is a suspect.

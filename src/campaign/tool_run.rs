@@ -10,6 +10,7 @@ use crate::campaign::calls::long_calls::LongCalls;
 use crate::campaign::calls::schedule::Phase;
 use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::known_crashes::KnownCrashes;
+use crate::campaign::limits::LONGER_CALL;
 use crate::campaign::report::counts::ToolCounts;
 use crate::campaign::report::untested::untested;
 use crate::check::fuzz::{
@@ -29,6 +30,8 @@ pub(super) struct ToolRun {
     crashes: KnownCrashes,
     /// The calls whose arguments ask the tool to wait.
     long_calls: LongCalls,
+    /// How long the quickest call that succeeded took.
+    quickest: Option<Duration>,
 }
 
 impl ToolRun {
@@ -40,6 +43,7 @@ impl ToolRun {
             counts: ToolCounts::default(),
             pool: ValuePool::default(),
             crashes: KnownCrashes::default(),
+            quickest: None,
         }
     }
 
@@ -106,6 +110,7 @@ impl ToolRun {
             self.call_plan.add_to_corpus(call);
         }
         if call.validity == Validity::Valid && outcome == CallOutcome::Success {
+            self.quickest = Some(self.quickest.map_or(exchange.duration, |quickest| quickest.min(exchange.duration)));
             self.call_plan.record_success(call);
             if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
                 self.pool.learn(self.call_plan.tool(), result, call);
@@ -116,6 +121,11 @@ impl ToolRun {
     /// Whether as many calls were made as planned, apart from those that are left for values of other tools.
     pub(super) fn is_complete(&self, calls_left: u64) -> bool {
         self.counts.total() + calls_left >= self.call_plan.total()
+    }
+
+    /// Whether a call succeeded quickly, though the first one may have taken longer, as it does while a server loads things.
+    pub(super) fn is_quick(&self) -> bool {
+        self.quickest.is_some_and(|duration| duration < LONGER_CALL)
     }
 
     /// Whether most calls got a usable response.

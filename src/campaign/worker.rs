@@ -165,9 +165,10 @@ impl<'a> Worker<'a> {
         let call_plan = CallPlan::new(queued.tool(), schema, &tool.name, choices, served, self.settings.plan.calls);
         let latency = tool.first_call.unwrap_or_default();
         let share = call_plan.share();
-        let need = TimeNeed { calls: share.others(), mutants: share.mutants, latency };
-        let time = self.budget.share(Instant::now(), tools, need);
         let mut run = ToolRun::new(call_plan, served);
+        let in_flight = self.in_flight(Phase::Mutants, &run);
+        let need = TimeNeed { calls: share.others(), mutants: share.mutants, latency, in_flight };
+        let time = self.budget.share(Instant::now(), tools, need);
         self.wait_for_cases(queued.tool()).await;
         // The startup time of a process does not count: it could take all of the time slice.
         let ready = self.caller.ensure_started().await;
@@ -248,10 +249,11 @@ impl<'a> Worker<'a> {
     }
 
     /// How many calls of a tool are in flight in a phase.
-    fn in_flight(&self, phase: Phase, tool: usize) -> usize {
-        let fixed = self.settings.plan.in_flight;
+    fn in_flight(&self, phase: Phase, run: &ToolRun) -> usize {
+        let (fixed, tool) = (self.settings.plan.in_flight, self.caller.tools().get(run.tool()));
         match phase {
-            _ if self.caller.tools().get(tool).is_slow() => fixed.unwrap_or(CALLS_OF_SLOW_TOOL_IN_FLIGHT),
+            _ if tool.is_slow() => fixed.unwrap_or(CALLS_OF_SLOW_TOOL_IN_FLIGHT),
+            _ if tool.takes_a_while() && !run.is_quick() => fixed.unwrap_or(CALLS_IN_FLIGHT),
             Phase::Mixed => fixed.unwrap_or(CALLS_IN_FLIGHT),
             Phase::Mutants | Phase::Coverage | Phase::Malformed | Phase::Stateful => 1,
         }
@@ -315,7 +317,7 @@ impl<'a> Worker<'a> {
             round.retain(|fuzz_call| !self.budget.counters().is_known_unanswered(fuzz_call));
         }
         let round = run.admit(round, phase);
-        let in_flight = self.in_flight(phase, run.tool());
+        let in_flight = self.in_flight(phase, run);
         let (began, shrinking) = (Instant::now(), self.budget.shrinking_time());
         self.run_round(&round, in_flight, run).await?;
         if phase == Phase::Mixed && self.budget.shrinking_time() == shrinking {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fuzz_call::FuzzCall;
-use crate::campaign::limits::SLOW_CALL;
+use crate::campaign::limits::{LONGER_CALL, SLOW_CALL};
 use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, Validity, judge};
 use crate::fuzz::ToolSchema;
 use crate::spec::Revision;
@@ -30,9 +30,14 @@ pub(crate) struct SelectedTool {
 }
 
 impl SelectedTool {
-    /// Whether a call takes so long that several of them should be in flight.
+    /// Whether a call takes so long that many of them should be in flight.
     pub(in crate::campaign) fn is_slow(&self) -> bool {
         self.first_call.is_some_and(|duration| duration >= SLOW_CALL)
+    }
+
+    /// Whether a call takes so long that it should be in flight with others in every phase.
+    pub(in crate::campaign) fn takes_a_while(&self) -> bool {
+        self.first_call.is_some_and(|duration| duration >= LONGER_CALL)
     }
 }
 
