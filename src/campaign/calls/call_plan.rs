@@ -431,6 +431,11 @@ impl CallPlan {
         self.served.iter().rev().step_by(step).cloned().collect()
     }
 
+    /// Valid calls that succeeded, as many as are kept.
+    pub(in crate::campaign) fn served(&self) -> &[Arc<Call>] {
+        &self.served
+    }
+
     /// Calls that use values from earlier results, at most `limit`; fewer if no values fit.
     pub(in crate::campaign) fn stateful(&mut self, limit: u64, pool: &ValuePool) -> Vec<FuzzCall> {
         const ATTEMPTS_PER_CALL: u64 = 4;

@@ -5,6 +5,7 @@
 mod applicable_keywords;
 pub(super) mod call_plan;
 mod call_source;
+pub(super) mod features;
 pub(super) mod fuzz_call;
 pub(super) mod long_calls;
 mod mutant_calls;

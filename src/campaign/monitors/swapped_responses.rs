@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::canaries::Canaries;
 use super::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::calls::call_plan::CallPlan;
+use crate::campaign::calls::features::most_diverse;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample};
 use crate::campaign::failures::saved_failure;
@@ -61,19 +62,19 @@ impl Monitor for SwappedResponses {
     }
 }
 
-/// Calls of a tool, and plain calls of other tools, whose results may differ.
+/// Calls of a tool that differ as much as possible, since only some arguments may lead to a swap, and plain calls of other
+/// tools.
 fn swap_candidates(call_plan: &mut CallPlan, canaries: &Canaries) -> Vec<FuzzCall> {
     let tool = call_plan.tool();
     // Earlier calls often differ in one value, new ones in all values.
-    let (mut known, mut new) = (
-        call_plan.sample_served(MAX_SWAP_CANDIDATES / 2).into_iter(),
-        call_plan.random_valid(MAX_SWAP_CANDIDATES / 2).into_iter(),
-    );
+    let mut new = call_plan.random_valid(MAX_SWAP_CANDIDATES / 2).into_iter();
+    let mut known = call_plan.served().iter().rev().cloned();
     let mut own = Vec::new();
-    while known.len() + new.len() > 0 {
-        own.extend(new.next().into_iter().chain(known.next()).map(|call| FuzzCall::new(tool, call)));
+    while new.len() + known.len() > 0 {
+        own.extend(new.next().into_iter().chain(known.next()));
     }
-    own.into_iter().chain(canaries.of_other_tools(tool).take(MAX_TOOLS_TO_SWAP_WITH).cloned()).collect()
+    let own = most_diverse(own, MAX_SWAP_CANDIDATES).into_iter().map(|call| FuzzCall::new(tool, call));
+    own.chain(canaries.of_other_tools(tool).take(MAX_TOOLS_TO_SWAP_WITH).cloned()).collect()
 }
 
 /// Makes calls one by one and then concurrently; a response counts as swapped only if it is known to belong to
