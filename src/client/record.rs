@@ -47,8 +47,9 @@ impl Default for RecordLimits {
     }
 }
 
-/// A message that takes more memory than this, in bytes, is a large one.
-const LARGE: usize = 2 << 20;
+/// A message that takes more memory than this, in bytes, is a large one. A page of 600 tools takes 2 to 3 MiB, and is read
+/// some thirty times in each revision.
+const LARGE: usize = 4 << 20;
 
 /// A memory budget that several connections share.
 #[derive(Debug)]

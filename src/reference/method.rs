@@ -20,6 +20,7 @@ use super::revision::Revision;
 use super::subscription::Subscriptions;
 use super::task_method::Tasks;
 use super::tool_method::{ToolRequest, Tools};
+use super::variant;
 
 /// All known methods; faults of unknown methods do not apply to them.
 const METHODS: &[&str] = &[
@@ -93,7 +94,7 @@ impl Methods {
 
     /// Processes a request by the rules of its revision.
     pub(super) fn serve(&mut self, state: &mut ConnectionState<'_>, request: &Request) -> Result<Object, NoResult> {
-        let params = match &request.params {
+        let mut params = match &request.params {
             None => Object::new(),
             Some(Value::Object(params)) => params.clone(),
             Some(Value::Array(_)) if state.is_active_for(request, Fault::ArrayParamsCrash) => {
@@ -108,6 +109,7 @@ impl Methods {
         };
         reject_unknown_keys(state, request, &meta)?;
         let method = canonical_method(state, request);
+        variant::restore_params(&mut params, method, request.revision, state.faults);
         let mut min_log_severity = if request.revision.is_modern() {
             self.check_request_meta(state, request, method, params.get("_meta").is_some(), &meta)?
         } else {
@@ -142,6 +144,7 @@ impl Methods {
         if method == "tools/list" {
             tool_list::inject(&mut result, request.revision, state.faults);
         }
+        variant::change_result(&mut result, request.revision, state.faults);
         primitive::inject(&mut result, method, request.revision, state.faults);
         task::inject(&mut result, method, request.revision, state.faults);
         Ok(result)

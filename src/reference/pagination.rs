@@ -124,7 +124,8 @@ pub(super) fn tool_page(
     };
     let is_even_listing = state.listings_started.is_multiple_of(2);
     let overlap = usize::from(start > 0 && is_active(Fault::PageOverlap));
-    let end = tools.len().min(start + PAGE_SIZE);
+    let page_size = if is_active(Fault::ManyTools) { tools.len() } else { PAGE_SIZE };
+    let end = tools.len().min(start + page_size);
     let places = start - overlap..end;
     let mut page = Page {
         items: if is_active(Fault::ListOrderRandom) && is_even_listing {

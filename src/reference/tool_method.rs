@@ -27,6 +27,7 @@ use super::subscription::Subscriptions;
 use super::task::Outcome;
 use super::task_method::{Tasks, becomes_task};
 use super::tool::{self, ToolAvailability};
+use super::variant;
 
 /// The most recent list of tools, and what it depends on.
 #[derive(Debug)]
@@ -448,6 +449,9 @@ impl ToolRequest<'_, '_> {
         }
         if let Some(output) = particular_tool::run(name, arguments) {
             return Ok(output);
+        }
+        if let Some(text) = variant::shelf(name) {
+            return Ok(ToolOutput::text(text));
         }
         match name {
             "grow" => Ok(self.grow(context)),

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::content;
+use super::fault::{Fault, FaultSet};
 use super::message::{Object, object};
+use super::revision::Revision;
 
 /// The prompt that embeds a resource whose URI is its argument.
 const QUOTE: &str = "quote";
@@ -24,4 +26,123 @@ pub(super) fn quote(params: &Object) -> Option<Object> {
     let resource = object(json!({"uri": uri, "mimeType": "text/plain", "text": "It says so."}));
     let message = json!({"role": "user", "content": content::embedded(&resource)});
     Some(object(json!({"description": "Quotes a resource.", "messages": [message]})))
+}
+
+/// How many tools the server with many tools has in addition.
+pub(super) const MANY: usize = 600;
+
+/// The names of these tools are this and a number.
+const SHELF: &str = "shelf_";
+
+/// The length of what the server with long cursors adds to each of them, in bytes.
+const CURSOR_PADDING: usize = 4 << 10;
+
+/// What the names of prompts, their arguments and resources begin with, if they are in other scripts.
+const PREFIX: &str = "资料 данные ";
+
+/// The definitions of many tools.
+pub(super) fn shelves(revision: Revision) -> impl Iterator<Item = Object> {
+    let shelf = move |number: usize| {
+        let mut tool = object(json!({
+            "name": format!("{SHELF}{number}"),
+            "description": format!("Tells what is on shelf {number} of the store."),
+            "inputSchema": {
+                "type": "object",
+                "properties": {"sorted": {"type": "boolean", "description": "Whether to sort by name."}},
+                "additionalProperties": false,
+            },
+        }));
+        if revision >= Revision::V2025_03_26 {
+            tool.insert("annotations".to_owned(), json!({"readOnlyHint": true}));
+        }
+        tool
+    };
+    (1..=MANY).map(shelf)
+}
+
+/// What the tool of this name is answered with, if it is one of many.
+pub(super) fn shelf(name: &str) -> Option<String> {
+    let number: usize = name.strip_prefix(SHELF)?.parse().ok()?;
+    (1..=MANY).contains(&number).then(|| format!("Shelf {number} is empty."))
+}
+
+/// Undoes in the params of a request what [`change_result`] has done to what a client repeats.
+pub(super) fn restore_params(params: &mut Object, method: &str, revision: Revision, faults: &FaultSet) {
+    if faults.is_active(Fault::LongCursors, revision)
+        && let Some(Value::String(cursor)) = params.get_mut("cursor")
+    {
+        // One without all of it was not issued.
+        let issued = cursor.strip_suffix(&cursor_padding()).unwrap_or("not issued").to_owned();
+        *cursor = issued;
+    }
+    if !faults.is_active(Fault::OtherScripts, revision) {
+        return;
+    }
+    if method == "prompts/get" {
+        params.get_mut("name").into_iter().for_each(restore_name);
+        params.get_mut("arguments").into_iter().for_each(restore_members);
+    }
+    if method == "completion/complete"
+        && let Some(reference) = params.get_mut("ref")
+        && reference["type"] == "ref/prompt"
+    {
+        reference.get_mut("name").into_iter().for_each(restore_name);
+        let argument = params.get_mut("argument").and_then(|argument| argument.get_mut("name"));
+        argument.into_iter().for_each(restore_name);
+        let context = params.get_mut("context").and_then(|context| context.get_mut("arguments"));
+        context.into_iter().for_each(restore_members);
+    }
+}
+
+/// Changes a result into that of a conforming variant.
+pub(super) fn change_result(result: &mut Object, revision: Revision, faults: &FaultSet) {
+    if faults.is_active(Fault::LongCursors, revision)
+        && let Some(Value::String(cursor)) = result.get_mut("nextCursor")
+    {
+        cursor.push_str(&cursor_padding());
+    }
+    if !faults.is_active(Fault::OtherScripts, revision) {
+        return;
+    }
+    for list in ["resources", "resourceTemplates", "prompts"] {
+        for entry in items(result.get_mut(list)) {
+            entry.get_mut("name").into_iter().for_each(add_prefix);
+            let arguments = items(entry.get_mut("arguments"));
+            arguments.filter_map(|argument| argument.get_mut("name")).for_each(add_prefix);
+        }
+    }
+    for tool in items(result.get_mut("tools")) {
+        tool.get_mut("description").into_iter().for_each(add_prefix);
+    }
+}
+
+fn cursor_padding() -> String {
+    format!("~{}", "0".repeat(CURSOR_PADDING))
+}
+
+fn items(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    list.and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn add_prefix(text: &mut Value) {
+    if let Value::String(text) = text {
+        text.insert_str(0, PREFIX);
+    }
+}
+
+/// The name without the prefix; one that does not have it belongs to nothing.
+fn restored(name: &str) -> String {
+    name.strip_prefix(PREFIX).map_or_else(|| format!("not named: {name}"), str::to_owned)
+}
+
+fn restore_name(name: &mut Value) {
+    if let Value::String(name) = name {
+        *name = restored(name);
+    }
+}
+
+fn restore_members(members: &mut Value) {
+    if let Value::Object(members) = members {
+        *members = std::mem::take(members).into_iter().map(|(name, value)| (restored(&name), value)).collect();
+    }
 }

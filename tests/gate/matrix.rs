@@ -12,7 +12,7 @@ use mcp_conformance::verdict::Verdict;
 
 use crate::support::opening_faults;
 use crate::support::printed::printed;
-use crate::support::reference::{CONFORMING, HTTP_VARIANTS, RunResults, cases, clean, judge, variants};
+use crate::support::reference::{CONFORMING, HTTP_VARIANTS, LARGE_VARIANTS, RunResults, cases, clean, judge, variants};
 use crate::support::result::{
     has_no_finding, its_command_finds_nothing_without_the_fault, its_fault_turns_it_red, no_pass_message,
     runs_everything,
@@ -118,7 +118,9 @@ fn every_fault_is_named_by_a_case() -> Result<(), String> {
         .filter(|name| {
             !opening_faults::FAULTS.iter().chain(&opening_faults::ENDINGS).any(|(fault, _, _)| fault == name)
         })
-        .filter(|name| !HTTP_VARIANTS.iter().chain(&CONFORMING).any(|variant| variant.name() == *name))
+        .filter(|name| {
+            !HTTP_VARIANTS.iter().chain(&CONFORMING).chain(&LARGE_VARIANTS).any(|variant| variant.name() == *name)
+        })
         .collect();
     if missed.is_empty() { Ok(()) } else { Err(format!("no case names {}", missed.join(", "))) }
 }

@@ -10,7 +10,7 @@ use mcp_conformance::reference::{Fault, FaultSet, HttpFault};
 use mcp_conformance::spec::Revision;
 
 use super::over_http::judge_over_http;
-use crate::support::reference::{CONFORMING, ENDPOINTS, HTTP_VARIANTS, VARIANTS, cases, judge};
+use crate::support::reference::{CONFORMING, ENDPOINTS, HTTP_VARIANTS, LARGE_VARIANTS, VARIANTS, cases, judge};
 use crate::support::result::has_findings_of_only;
 use crate::support::{Trial, trial};
 
@@ -23,6 +23,11 @@ const EXCLUSIVE: [[Fault; 2]; 1] = [[Fault::WithoutTools, Fault::OnlyResources]]
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("combined/there-are-a-hundred-of-each-transport", there_are_a_hundred)];
+    for variant in LARGE_VARIANTS {
+        trials.push(trial(format!("combined/stdio/{variant}-alone"), move || {
+            has_findings_of_only(&judge(FaultSet::from(variant), &Revision::ALL, cases().to_vec()), &[])
+        }));
+    }
     for (number, variants) in combinations(false).into_iter().enumerate() {
         trials.push(trial(format!("combined/stdio/{}", name(number, &variants)), move || {
             let faults: FaultSet = variants.iter().copied().collect();

@@ -8,7 +8,7 @@ use mcp_conformance::spec::Revision;
 use mcp_conformance::verdict::Verdict;
 
 use super::over_http::{judge_over_http, judge_over_http_with_timeout};
-use crate::support::reference::{CONFORMING, ENDPOINTS, RunResults, VARIANTS, cases, revisions_of};
+use crate::support::reference::{CONFORMING, ENDPOINTS, LARGE_VARIANTS, RunResults, VARIANTS, cases, revisions_of};
 use crate::support::result::has_findings_of_only;
 use crate::support::{Trial, trial};
 
@@ -22,7 +22,7 @@ const FURTHER_FORMS: [(&str, HttpFault); 3] = [
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let others = VARIANTS.into_iter().filter(|variant| !CONFORMING.contains(variant));
-    for variant in CONFORMING.into_iter().chain(others) {
+    for variant in CONFORMING.into_iter().chain(others).chain(LARGE_VARIANTS) {
         trials.push(trial(format!("case/variant/{variant}/http"), move || {
             has_findings_of_only(&over_http(variant), &[])
         }));

@@ -192,7 +192,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 22] = [
+pub(crate) const CONFORMING: [Fault; 24] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -215,6 +215,8 @@ pub(crate) const CONFORMING: [Fault; 22] = [
     Fault::SurrogateIdEchoed,
     Fault::Http(HttpFault::UnknownNotification400),
     Fault::Http(HttpFault::NameHeaderRequired),
+    Fault::LongCursors,
+    Fault::OtherScripts,
 ];
 
 /// Conforming variants of the built-in server, for behaviour that the default one does not have.
@@ -226,6 +228,9 @@ pub(crate) const VARIANTS: [Fault; 6] = [
     Fault::Awkward,
     Fault::ChoosyTools,
 ];
+
+/// The variants that conform and take long to judge.
+pub(crate) const LARGE_VARIANTS: [Fault; 1] = [Fault::ManyTools];
 
 /// The runs of every case against the conforming variants, made once.
 pub(crate) fn variants() -> &'static [(Fault, RunResults)] {

@@ -18,6 +18,9 @@ macro_rules! variant_faults {
             LinkedResourceEmpty, "linked-resource-empty", FROM_2025_06_18, "links to an unlisted resource that has neither text nor blob";
             PromptOptionWrapped, "prompt-option-wrapped", FROM_2024_11_05, "wraps content in an array if a prompt gets its optional argument";
             SurrogateIdEchoed, "surrogate-id-echoed", EVERY, "conforms, and returns ids with an escaped lone surrogate";
+            ManyTools, "many-tools", FROM_2024_11_05, "conforms, and lists 600 further tools, all on one page";
+            LongCursors, "long-cursors", FROM_2024_11_05, "conforms, but issues cursors of 4 KiB";
+            OtherScripts, "other-scripts", FROM_2024_11_05, "conforms, but names things in other scripts than the Latin one";
             ResultNull, "result-null", EVERY, "returns null as the result of resources/templates/list";
         }
     };
