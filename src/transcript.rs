@@ -114,14 +114,13 @@ impl Transcript {
             // Such an id identifies nothing: it can only belong to the message sent last before it.
             let last_sent =
                 self.entries[..position].iter().rposition(|entry| matches!(entry.event, Event::Sent { .. }));
-            let carried = self.carried(position);
             let open = exchanges
                 .iter_mut()
                 .filter(|exchange| exchange.sent < position && exchange.responses.is_empty())
                 .find(|exchange| {
                     if is_lost_id(id) {
                         Some(exchange.sent) == last_sent
-                            && carried.is_none_or(|at| at == exchange.sent)
+                            && self.is_body_for(position, exchange.sent).unwrap_or(true)
                             && !allows_null_id_response(&self.entries[..exchange.sent])
                     } else {
                         same_id_loosely(own_id(exchange.request), id)
@@ -133,17 +132,6 @@ impl Transcript {
             }
         }
         exchanges
-    }
-
-    /// The message that an HTTP response body answers: the end of the response is recorded right after it.
-    fn carried(&self, position: usize) -> Option<usize> {
-        let Event::HttpEnd(end) = &self.entries.get(position + 1)?.event else { return None };
-        let before = &self.entries[..position];
-        let carried = before.iter().rev().find_map(|entry| match &entry.event {
-            Event::HttpRequest(request) if request.number == end.number => request.carries.as_ref(),
-            _ => None,
-        })?;
-        before.iter().rposition(|entry| Arc::ptr_eq(entry, carried))
     }
 
     /// The requests that the server made of the client, except `ping`, each with method and params: requests
@@ -197,17 +185,19 @@ impl Transcript {
         )
     }
 
-    /// The position of the message that the client sent in an HTTP request, if the message at a position is the body of
-    /// the response to it: a message without an id can then belong to no other.
+    /// Whether the message at a position is the body of the response to the HTTP request that carried the message sent at
+    /// another one: without an id it can belong to no other. `None` if it is no such body.
     #[must_use]
-    pub fn request_of_body(&self, position: usize) -> Option<usize> {
+    pub fn is_body_for(&self, position: usize, sent: usize) -> Option<bool> {
+        // The end of a response is recorded right after its body.
         let Event::HttpEnd(end) = &self.entries.get(position + 1)?.event else { return None };
         end.message.as_ref()?;
         let carried = self.entries[..position].iter().rev().find_map(|entry| match &entry.event {
             Event::HttpRequest(request) if request.number == end.number => request.carries.as_ref(),
             _ => None,
-        })?;
-        self.entries[..position].iter().rposition(|entry| Arc::ptr_eq(entry, carried))
+        });
+        // A record of one case lacks the request if an earlier case sent it.
+        Some(carried.is_some_and(|carried| self.entries.get(sent).is_some_and(|entry| Arc::ptr_eq(entry, carried))))
     }
 
     /// The responses that belong to no request of the client, with their positions.
@@ -399,7 +389,7 @@ mod tests {
             (true, json!([{"id": 1, "method": "a"}, {}])),
             (false, json!({"id": null, "error": {"code": -32700, "message": ""}})),
         ]);
-        assert_eq!(record.request_of_body(2), None, "without HTTP");
+        assert_eq!(record.is_body_for(2, 1), None, "without HTTP");
         let entry = |event: Event| Arc::new(Entry { at: Duration::ZERO, event });
         let end = |message: Option<Value>| {
             entry(Event::HttpEnd(Box::new(HttpEnd { number: 1, message, ..HttpEnd::default() })))
@@ -410,10 +400,12 @@ mod tests {
             let request = HttpRequest { number, carries, ..HttpRequest::default() };
             record.entries.insert(at + 1, entry(Event::HttpRequest(request)));
         }
-        assert_eq!(record.request_of_body(4), Some(2));
+        assert_eq!([0, 2].map(|sent| record.is_body_for(4, sent)), [Some(false), Some(true)]);
+        let later = Transcript { entries: record.entries[4..].to_vec(), ..record.clone() };
+        assert_eq!(later.is_body_for(0, 0), Some(false), "its request was sent before the record began");
         // The end of a stream is not that of a body.
         record.entries[5] = end(None);
-        assert_eq!(record.request_of_body(4), None);
+        assert_eq!(record.is_body_for(4, 2), None);
     }
 
     #[test]

@@ -337,7 +337,7 @@ fn step_exchanges<'a>(
                 *at > position
                     && !claimed.contains(at)
                     && response.get("id").is_none_or(is_lost_id)
-                    && record.request_of_body(*at).is_none_or(|request| request == position)
+                    && record.is_body_for(*at, position).unwrap_or(true)
             });
             if let Some((at, response)) = stray {
                 claimed.push(*at);
