@@ -125,6 +125,9 @@ pub(super) const LATE_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time limit for repeating the calls that preceded an unanswered one.
 pub(super) const MAX_HISTORY_REPLAY_TIME: Duration = Duration::from_secs(3);
 
+/// The same for calls that take as long as [`LONGER_CALL`] or longer: 300 calls of a tenth of a second, four at a time.
+pub(super) const LONGER_HISTORY_REPLAY_TIME: Duration = Duration::from_secs(8);
+
 /// How often the unanswered call follows them: a server may have counted other requests as well.
 pub(super) const CALLS_AFTER_HISTORY: usize = 8;
 

@@ -200,8 +200,13 @@ mod tests {
 
     /// What a campaign of the usual length finds, and how long it takes.
     async fn oracles_of(server: fn(&ReceivedCall<'_>) -> Answer) -> (Vec<Oracle>, Duration) {
+        oracles_of_slow(Duration::ZERO, server).await
+    }
+
+    /// The same of a server that takes this long for each response.
+    async fn oracles_of_slow(latency: Duration, server: fn(&ReceivedCall<'_>) -> Answer) -> (Vec<Oracle>, Duration) {
         let began = Instant::now();
-        let (failures, _) = fuzz_within(Duration::from_secs(60), Duration::ZERO, server).await;
+        let (failures, _) = fuzz_within(Duration::from_secs(60), latency, server).await;
         (failures.iter().map(|failure| failure.violation.oracle).collect(), began.elapsed())
     }
 
@@ -212,6 +217,13 @@ mod tests {
         let (found, took) = oracles_of(server).await;
         assert!(found.contains(&Oracle::LatencyGrowth) && !found.contains(&Oracle::Hang), "{found:?}");
         assert!(took < Duration::from_secs(30), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_of_a_tenth_of_a_second_that_are_late_after_many_others_are_found() {
+        let server = |call: &ReceivedCall<'_>| if call.earlier.len() > 60 { Answer::late(3) } else { Answer::text("") };
+        let (found, took) = oracles_of_slow(Duration::from_millis(100), server).await;
+        assert!(found.contains(&Oracle::LatencyGrowth) && !found.contains(&Oracle::Hang), "{found:?}, {took:?}");
     }
 
     #[tokio::test(start_paused = true)]

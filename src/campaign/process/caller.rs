@@ -12,7 +12,10 @@ use super::server_process::ServerProcess;
 use super::timeouts::Timeouts;
 use crate::campaign::calls::fuzz_call::{Burst, FuzzCall, ServedCall};
 use crate::campaign::calls::tools::FuzzTools;
-use crate::campaign::limits::{CALLS_AFTER_HISTORY, LATE_REPETITIONS, MAX_HISTORY_REPLAY_TIME};
+use crate::campaign::limits::{
+    CALLS_AFTER_HISTORY, CALLS_IN_FLIGHT, LATE_REPETITIONS, LONGER_CALL, LONGER_HISTORY_REPLAY_TIME,
+    MAX_HISTORY_REPLAY_TIME,
+};
 use crate::campaign::settings::CampaignSettings;
 use crate::case::Oracle;
 use crate::check::fuzz::{Call, ExchangeOutcome, FuzzExchange, OracleViolation, refused_like_invalid};
@@ -23,8 +26,10 @@ pub(in crate::campaign) struct Caller<'a> {
     timeouts: Timeouts,
     tools: &'a FuzzTools,
     lists: ListReader,
-    /// How long the calls that preceded an unanswered one are repeated.
-    history_replay_time: Duration,
+    /// How long the calls that preceded an unanswered one are repeated, quick ones and longer ones.
+    history_replay_time: [Duration; 2],
+    /// How many longer calls are repeated at a time.
+    in_flight: usize,
 }
 
 impl<'a> Caller<'a> {
@@ -38,7 +43,9 @@ impl<'a> Caller<'a> {
             timeouts: Timeouts::new(settings.timeout),
             tools,
             lists: ListReader::new(settings.has_resources, settings.has_prompts),
-            history_replay_time: settings.extended(MAX_HISTORY_REPLAY_TIME),
+            history_replay_time: [MAX_HISTORY_REPLAY_TIME, LONGER_HISTORY_REPLAY_TIME]
+                .map(|limit| settings.extended(limit)),
+            in_flight: settings.plan.in_flight.unwrap_or(CALLS_IN_FLIGHT),
         }
     }
 
@@ -325,17 +332,28 @@ impl<'a> Caller<'a> {
     ) -> Result<Option<(FuzzCall, FuzzExchange)>, String> {
         self.process.restart().await?;
         let (began, late) = (Instant::now(), self.timeouts.first());
-        for earlier in history {
-            if began.elapsed() > self.history_replay_time {
+        let [time, longer_time] = self.history_replay_time;
+        let mut slowest = Duration::ZERO;
+        let mut left = history;
+        while !left.is_empty() {
+            // Longer calls are repeated several at a time, as they were made.
+            let (time, in_flight) = if slowest < LONGER_CALL { (time, 1) } else { (longer_time, self.in_flight) };
+            if began.elapsed() > time {
                 return Ok(None);
             }
-            let exchange = self.call(earlier).await?;
-            if exchange.outcome != ExchangeOutcome::Answered {
+            let (repeated, later) = left.split_at(in_flight.min(left.len()));
+            let mut burst = self.process.burst(repeated, in_flight, self.timeouts.full()).await?;
+            if burst.done.len() < repeated.len() {
                 return Ok(None);
             }
-            if exchange.duration > late {
-                return Ok(Some((earlier.clone(), exchange)));
+            burst.done.sort_by_key(|(index, _)| *index);
+            for (earlier, (_, exchange)) in repeated.iter().zip(burst.done) {
+                if exchange.duration > late {
+                    return Ok(Some((earlier.clone(), exchange)));
+                }
+                slowest = slowest.max(exchange.duration);
             }
+            left = later;
         }
         for _ in 0..CALLS_AFTER_HISTORY {
             let exchange = self.process.call(fuzz_call, limit).await?;
