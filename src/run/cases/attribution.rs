@@ -36,7 +36,7 @@ pub(super) async fn attribute_side_by_side(
             others.spawn(attribute_elsewhere(
                 target,
                 capabilities,
-                kind.purpose,
+                kind.purpose.to_owned(),
                 attribution.clone(),
                 inventory,
                 begin,
@@ -65,12 +65,12 @@ pub(super) async fn attribute_side_by_side(
 async fn attribute_elsewhere(
     target: Target,
     capabilities: Value,
-    purpose: &'static str,
+    purpose: String,
     attribution: Attribution,
     inventory: Arc<Inventory>,
     begin: impl Fn() -> Option<Opening> + Send,
 ) -> (RequestsByTool, ClosedSessions) {
-    let opened = open_additional_session(&target, &capabilities, purpose, begin).await;
+    let opened = open_additional_session(&target, &capabilities, &purpose, begin).await;
     let (mut session, permit) = match opened {
         Ok(opened) => opened,
         Err(closed) => return (RequestsByTool::new(), closed),

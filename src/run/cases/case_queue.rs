@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::additional_session::open_additional_session;
 use super::attribution::attribute_side_by_side;
-use super::case_run::{carry_out_fresh, judge};
+use super::case_run::{allow_startup, carry_out_fresh, judge};
 use super::case_session::{
-    ClosedSessions, OpenError, close, close_own, is_unusable, open, open_for_case, purpose_of, session_refusal,
-    was_refused,
+    ClosedSessions, OpenError, close, close_own, declared_capabilities, is_unusable, open, open_for_case, purpose_of,
+    session_refusal, was_refused,
 };
 use super::deferred::rests_on_open_silence;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_lasting_call, uses_tools};
@@ -515,8 +515,8 @@ async fn run_own_process(
     };
     let inventory = inventory_for(&target, &case, body).await;
     let began = Instant::now();
-    let mut judged = match target.stop_reason() {
-        Some(reason) => Judgement::error(reason),
+    let (mut judged, others) = match target.stop_reason() {
+        Some(reason) => (Judgement::error(reason), ClosedSessions::new()),
         None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
     };
     if !judged.findings.is_empty()
@@ -535,7 +535,9 @@ async fn run_own_process(
     target.report(&case, judged, Some(began));
     is_unusable(&target, &session);
     let _permit = context.release_if_idle(permit);
-    vec![close_own(&target, session).await]
+    let mut closed = vec![close_own(&target, session).await];
+    closed.extend(others);
+    closed
 }
 
 /// Why one more process, started as usual, cannot be opened, if it cannot: then the way in which a case started its own
@@ -551,22 +553,25 @@ async fn fails_as_usual(target: &Target) -> Option<String> {
     }
 }
 
-/// Runs a case on a fresh process; one more process shows whether a list that differs from that of discovery changed.
+/// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.
 async fn run_repeatably(
     target: &Target,
-    case: &Case,
+    case: &Arc<Case>,
     body: &Active,
     session: &mut Session,
-    inventory: &Inventory,
-) -> Judgement {
-    let mut carried = carry_out_fresh(target, case, body, session, inventory).await;
+    inventory: &Arc<Inventory>,
+) -> (Judgement, ClosedSessions) {
+    allow_startup(target, session, inventory);
+    let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
+    let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
+    let (mut carried, closed) = carry_out_in_parallel(target, case, body, session, inventory, &kind).await;
     if let Ok(executions) = &mut carried
         && compares_with_discovery(body)
         && !check::judge_active(case, body, target.revision, executions).findings.is_empty()
     {
         executions.extend(repeated(target, case, body, inventory).await);
     }
-    judge(target, case, body, &carried)
+    (judge(target, case, body, &carried), closed)
 }
 
 /// The executions of a case on one more process: they show whether a list differs between connections, or changed with

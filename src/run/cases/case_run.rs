@@ -75,9 +75,13 @@ pub(super) async fn carry_out_fresh(
     session: &mut Session,
     inventory: &Inventory,
 ) -> CaseRun {
-    // The first request is sent while the process starts, which may take as long as for the main session.
+    allow_startup(target, session, inventory);
+    carry_out_share(target, case, body, session, inventory, &ExecutionShare::default()).await
+}
+
+/// Lets the first request of a fresh process take as long as on the main session: it is sent while the process starts.
+pub(super) fn allow_startup(target: &Target, session: &mut Session, inventory: &Inventory) {
     let startup_timeout = target.context.plan.startup_timeout;
     session.startup_allowance = startup_timeout.min(inventory.startup * 3);
     session.startup_limit = startup_timeout;
-    carry_out_share(target, case, body, session, inventory, &ExecutionShare::default()).await
 }

@@ -186,14 +186,19 @@ pub(super) fn purpose_of(case: &Case) -> String {
     format!("case {}", case.id)
 }
 
-/// Opens a process for one case, in the way the case requires.
-pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: String) -> Result<Session, OpenError> {
-    let context = &target.context;
-    let capabilities = match (&body.client_capabilities, body.process) {
+/// What the client declares on the process of a single case.
+pub(super) fn declared_capabilities(target: &Target, body: &Active) -> Value {
+    match (&body.client_capabilities, body.process) {
         (Some(declared), _) => declared.clone(),
         (None, Process::Disposable) => json!({}),
         (None, Process::Shared | Process::Fresh | Process::Uninitialized) => full_capabilities(target.revision),
-    };
+    }
+}
+
+/// Opens a process for one case, in the way the case requires.
+pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: String) -> Result<Session, OpenError> {
+    let context = &target.context;
+    let capabilities = declared_capabilities(target, body);
     let start = StartConditions {
         without_locale: body.start.locale == Locale::None,
         without_standard_error: body.start.standard_error == StandardError::Closed,

@@ -46,7 +46,7 @@ pub(super) async fn carry_out(
     };
     let opener = opener(body);
     let timeout = plan.timeout * if case.needs.unanswered_tool { TIMEOUTS_OF_UNANSWERED_TOOL } else { 1 };
-    let mut executions = Vec::new();
+    let (mut executions, mut vain_polls) = (Vec::new(), 0);
     for (at, item) in items.into_iter().enumerate() {
         if !share.take(at, item.depends_on_session()) {
             continue;
@@ -59,19 +59,19 @@ pub(super) async fn carry_out(
         let label = item.label();
         let mut bindings = Bindings::new(case, inventory, item, plan.seed);
         let (from, ended_sessions) = (session.connection.len(), session.connection.ended_sessions());
-        let discovered_lists = inventory.listed_names();
         let mut execution = Execution {
             label,
             number,
             transcript: Transcript::default(),
-            discovered_lists,
+            discovered_lists: inventory.listed_names(),
             silent_methods: BTreeSet::new(),
             not_carried_out: None,
             not_applicable: None,
         };
         let replies = CaseReplies::new(&body.client_responses);
         session.replies.begin(replies.choice());
-        let outcome = StepRunner::new(body, session, &mut bindings, plan, timeout).carry_out(number).await;
+        let runner = StepRunner::new(body, session, &mut bindings, plan, timeout, &mut vain_polls);
+        let outcome = runner.carry_out(number).await;
         session.replies.end();
         execution.transcript = session.transcript_from(from);
         // A request that was rejected by a rate limit and sent again is judged by its last response.

@@ -36,6 +36,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     plan: &'r Plan,
     /// How long a response is waited for.
     timeout: Duration,
+    /// How many polls of the case ended without what they waited for; each of them halves the time of the next ones.
+    vain_polls: &'r mut u32,
     /// Requests that were pipelined, each with its position, its id and its kind.
     pipelined: Vec<(usize, Id, RequestKind)>,
     /// Messages to which there may be no response, each with its position and, if it has one, its id.
@@ -75,6 +77,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         bindings: &'r mut Bindings<'b>,
         plan: &'r Plan,
         timeout: Duration,
+        vain_polls: &'r mut u32,
     ) -> Self {
         Self {
             body,
@@ -82,6 +85,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             bindings,
             plan,
             timeout,
+            vain_polls,
             pipelined: Vec::new(),
             unsure: Vec::new(),
             answered_after: false,
@@ -371,7 +375,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         meta: &Meta,
         step_id: StepId,
     ) -> Result<WaitOutcome<Value>, MissingValue> {
-        let until = Instant::now() + Duration::from_millis(poll.timeout_ms);
+        let until = Instant::now() + Duration::from_millis(poll.timeout_ms >> (*self.vain_polls).min(u64::BITS - 1));
         let mut interval = MIN_POLL_INTERVAL;
         let mut sent = 0;
         loop {
@@ -390,6 +394,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             }
             // A slow server gets some attempts as well.
             let over = sent >= poll.max_attempts || sent >= MIN_POLLS && Instant::now() + interval > until;
+            *self.vain_polls += u32::from(over);
             if over && poll.otherwise.is_some() {
                 return Ok(waited);
             }
