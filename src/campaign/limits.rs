@@ -93,6 +93,10 @@ pub(super) const MAX_COMPILED_BYTES: usize = 8 << 20;
 /// The maximum compile time for schemas that are slow in spite of that limit, so that a hostile schema costs no more.
 pub(super) const MAX_COMPILE_TIME: Duration = Duration::from_secs(10);
 
+/// How many different results of a tool are judged by the rules of passive cases; after these, only those of a new shape. Each
+/// costs about as much as a call of a quick server.
+pub(super) const MAX_JUDGED_RESULTS: usize = 512;
+
 // Waiting for responses.
 
 /// The maximum first timeout, if the tool's slowest call is well below it.

@@ -73,7 +73,7 @@ pub(crate) async fn fuzz(
     settings: CampaignSettings<'_>,
     tools: Vec<SelectedTool>,
 ) -> CampaignResult {
-    let tools = FuzzTools::new(tools, settings.revision, &settings.known_strings);
+    let tools = FuzzTools::new(tools, settings.revision, &settings.known_strings, settings.result_rules.clone());
     let saved = failures::replay::saved_regressions(&settings);
     let mut sequences = sequences::run(&environment, &settings, &tools, &saved).await;
     let began = Instant::now();

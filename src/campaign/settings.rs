@@ -1,11 +1,13 @@
 //! What a campaign is to do: the plan of the user, and what the run knows about the server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::campaign::failures::failure_folder::FailureFolder;
 use crate::campaign::limits::{DEFAULT_TIME, HTTP_SLOWDOWN};
+use crate::check::fuzz::ResultRules;
 use crate::plan::{CallBudget, FuzzPlan};
 use crate::spec::{Revision, Transport};
 
@@ -32,6 +34,8 @@ pub(crate) struct CampaignSettings<'p> {
     pub(crate) has_prompts: bool,
     /// The folder of the failing calls of the server, unless the user wants none.
     pub(crate) failure_folder: Option<FailureFolder>,
+    /// The rules of passive cases that results have to keep, if they are checked.
+    pub(crate) result_rules: Option<Arc<ResultRules>>,
     /// Strings that error messages may contain: the server's command line, environment values and working directory.
     pub(crate) known_strings: Vec<String>,
 }

@@ -127,6 +127,17 @@ impl Case {
         }
     }
 
+    /// Whether the case judges results of `tools/call`, each by itself and whatever the arguments were. Those about security
+    /// judge what a result passes on, which may be an argument.
+    #[must_use]
+    pub fn is_about_call_results(&self) -> bool {
+        if self.area() == "security" {
+            return false;
+        }
+        let Body::Passive(Passive { watch: Watch::Values(values), .. }) = &self.body else { return false };
+        matches!(&values.kind, WatchKind::Result(methods) if methods.include("tools/call"))
+    }
+
     /// Whether the case runs in `revision`.
     #[must_use]
     pub fn runs_in(&self, revision: Revision) -> bool {

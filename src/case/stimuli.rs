@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::checks::Oracle;
 use super::model::{Body, Case};
 use super::problem::nearest;
 
@@ -23,14 +24,20 @@ pub(super) struct BadStimulus {
     pub(super) suggestion: Option<String>,
 }
 
-/// The active cases whose messages the given cases watch, and which are not among them, in the order of `all`.
+/// The active cases whose messages the given cases watch, and the passive ones whose rules they check, which are not among them, in the order of `all`.
 ///
 /// Names that mean nothing are passed over: the loader reports them.
 #[must_use]
 pub(crate) fn stimuli<'a>(of: &[&'a Case], all: &'a [Case]) -> Vec<&'a Case> {
     let given: BTreeSet<&str> = of.iter().map(|case| case.id.as_str()).collect();
     let names = of.iter().flat_map(|case| case.provoked_by()).map(String::as_str).collect();
-    named_stimuli(names, all).into_iter().filter(|case| !given.contains(case.id.as_str())).collect()
+    let mut stimuli = named_stimuli(names, all);
+    if of.iter().any(|case| matches!(case.body, Body::Fuzz(Oracle::ResultRules))) {
+        // It checks the rules of these in the results of generated calls.
+        stimuli.extend(all.iter().filter(|case| case.is_about_call_results()));
+    }
+    stimuli.retain(|case| !given.contains(case.id.as_str()));
+    stimuli
 }
 
 /// The active cases that names of cases and areas lead to, in the order of `all`.
@@ -158,6 +165,19 @@ mod tests {
         assert_eq!(of(6), Vec::<&str>::new());
         assert_eq!(ids(&stimuli(&[&all[3], &all[0]], &all)), ["a/two"], "what is selected is no stimulus");
         assert_eq!(bad_stimuli(&all), []);
+    }
+
+    #[test]
+    fn the_rules_about_results_are_with_the_case_that_checks_them_in_generated_calls() {
+        let results = json!({
+            "title": "x", "fix": "y", "requirements": ["tools-call-content-array"],
+            "watch": {"kind": "result", "methods": ["tools/call"]}, "rules": [{"schema": {"type": "object"}}],
+        });
+        let generated =
+            json!({ "title": "x", "fix": "y", "requirements": ["tools-call-content-array"], "fuzz": "result-rules" });
+        let all = [case_of("a/results", &results), passive("b/messages", &[]), case_of("fuzz/results", &generated)];
+        assert_eq!(ids(&stimuli(&[&all[2]], &all)), ["a/results"]);
+        assert_eq!(ids(&stimuli(&[&all[0], &all[2]], &all)), Vec::<&str>::new());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::campaign::{
     OpenedProcess, SelectedTool,
 };
 use crate::case::{Body, Case, Oracle};
-use crate::check::fuzz::{excerpt, finding};
+use crate::check::fuzz::{ResultRules, excerpt, finding};
 use crate::check::{Judgement, milliseconds};
 use crate::client::headers::Mirrored;
 use crate::client::{HostState, Responder, UnrecordedConnection, WaitOutcome};
@@ -20,6 +20,7 @@ use crate::event::{Event, FuzzSummary, ToolFuzz};
 use crate::fuzz::ToolSchema;
 use crate::inventory::{FirstCallOutcome, Inventory, Tool};
 use crate::plan::{CallBudget, FuzzPlan, Launcher, processors};
+use crate::run::cases::needs::declares_needed_capabilities;
 use crate::session::{ClientResponder, connect_unrecorded, full_capabilities, initialize_params, stateless_meta};
 use crate::spec::{Era, Revision, Transport};
 use crate::transcript::messages;
@@ -40,7 +41,8 @@ pub(super) struct FuzzingResult {
 }
 
 /// Fuzzes the tools of a server and judges the cases that name an oracle; `None` if there is nothing to do.
-/// `stop_reason` says why no further requests are sent, if so.
+/// `stop_reason` says why no further requests are sent, if so. The passive ones among the cases are those whose rules no
+/// message broke so far.
 pub(super) async fn fuzz(
     context: &Context,
     revision: Revision,
@@ -69,7 +71,7 @@ pub(super) async fn fuzz(
     let is_selected = |(tool, reason)| Option::is_none(reason).then_some(tool);
     let selected: Vec<&Tool> = inventory.tools.iter().zip(&reasons).filter_map(is_selected).collect();
     let names: Vec<String> = selected.iter().map(|tool| tool.name.clone()).collect();
-    let settings = settings(context, plan, revision, inventory);
+    let settings = settings(context, plan, revision, cases, inventory);
     context.emit(&Event::FuzzingStarted {
         revision,
         tools: names.clone(),
@@ -153,6 +155,7 @@ fn settings<'p>(
     context: &Context,
     plan: &'p FuzzPlan,
     revision: Revision,
+    cases: &[Arc<Case>],
     inventory: &Inventory,
 ) -> CampaignSettings<'p> {
     let (transport, jobs) = (context.plan.transport(), context.plan.jobs);
@@ -175,8 +178,20 @@ fn settings<'p>(
             .regressions
             .as_ref()
             .map(|root| FailureFolder::new(root, &server_name(context, inventory))),
+        result_rules: result_rules(cases, revision, inventory),
         known_strings: known_strings(&context.plan.launcher),
     }
+}
+
+/// The rules of passive cases about results, if a case checks them in the results of generated calls.
+fn result_rules(cases: &[Arc<Case>], revision: Revision, inventory: &Inventory) -> Option<Arc<ResultRules>> {
+    let parameters = &inventory.session_parameters;
+    let applies = |case: &&Arc<Case>| {
+        case.is_about_call_results() && case.runs_in(revision) && declares_needed_capabilities(case, parameters)
+    };
+    let are_checked = cases.iter().any(|case| matches!(case.body, Body::Fuzz(Oracle::ResultRules)));
+    let rules: Vec<Arc<Case>> = cases.iter().filter(applies).cloned().collect();
+    are_checked.then(|| Arc::new(ResultRules::new(rules, revision, parameters.clone())))
 }
 
 /// The name that the server says it has, or how it is started.

@@ -48,6 +48,10 @@ async fn finish(run: TargetRun, main: Session, fuzzed: bool, under_way: ActiveRe
     note_judged(&target, &sessions);
     let mut judged = judge_passive_cases(&target, &cases, &sessions).await;
     confirm_passive_cases(&target, &mut judged).await;
+    let mut cases = cases;
+    let is_broken =
+        |case: &Arc<Case>| judged.iter().any(|(known, judged)| known.id == case.id && !judged.findings.is_empty());
+    cases.retain(|case| !is_broken(case));
     for (case, judgement) in judged {
         target.report(&case, judgement, None);
     }

@@ -5,6 +5,7 @@
 mod applicable_keywords;
 pub(super) mod call_plan;
 mod call_source;
+mod clean_results;
 pub(super) mod features;
 pub(super) mod fuzz_call;
 pub(super) mod long_calls;

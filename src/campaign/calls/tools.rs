@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::clean_results::CleanResults;
 use super::fuzz_call::FuzzCall;
 use crate::campaign::limits::{LONGER_CALL, SLOW_CALL};
-use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, Validity, judge};
+use crate::case::Oracle;
+use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, ResultRules, Validity, judge};
 use crate::fuzz::ToolSchema;
 use crate::spec::Revision;
 use crate::verdict::CallKind;
@@ -46,13 +48,22 @@ impl SelectedTool {
 pub(in crate::campaign) struct FuzzTools {
     selected: Vec<SelectedTool>,
     fuzzed: Vec<FuzzedTool>,
+    result_rules: Option<Arc<ResultRules>>,
+    /// The results that keep the rules, of each tool.
+    clean_results: Vec<CleanResults>,
 }
 
 impl FuzzTools {
     /// Prepares the tools; `known_strings` may occur in error messages.
-    pub(in crate::campaign) fn new(selected: Vec<SelectedTool>, revision: Revision, known_strings: &[String]) -> Self {
+    pub(in crate::campaign) fn new(
+        selected: Vec<SelectedTool>,
+        revision: Revision,
+        known_strings: &[String],
+        result_rules: Option<Arc<ResultRules>>,
+    ) -> Self {
         let fuzzed = |tool: &SelectedTool| FuzzedTool::new(&tool.definition, revision, known_strings.to_vec());
-        Self { fuzzed: selected.iter().map(fuzzed).collect(), selected }
+        let clean_results = selected.iter().map(|_| CleanResults::default()).collect();
+        Self { fuzzed: selected.iter().map(fuzzed).collect(), selected, result_rules, clean_results }
     }
 
     pub(in crate::campaign) fn len(&self) -> usize {
@@ -91,7 +102,28 @@ impl FuzzTools {
 
     /// Judges the responses to a call of a tool.
     pub(in crate::campaign) fn judge(&self, tool: usize, exchange: &FuzzExchange) -> Vec<OracleViolation> {
-        judge(&self.fuzzed[tool], exchange)
+        let mut violations = judge(&self.fuzzed[tool], exchange);
+        let is_of_shape = |violation: &OracleViolation| {
+            matches!(violation.oracle, Oracle::MalformedResponse | Oracle::ResultShape | Oracle::OutputSchema)
+        };
+        let result = exchange.responses.first().and_then(|response| response.get("result"));
+        let clean = &self.clean_results[tool];
+        if let Some(result) = result
+            && !violations.iter().any(is_of_shape)
+            && !clean.include(result)
+        {
+            let broken = self.broken_rules(exchange);
+            if broken.is_empty() {
+                clean.add(result);
+            }
+            violations.extend(broken);
+        }
+        violations
+    }
+
+    /// The rules of passive cases that the result of a call breaks.
+    pub(in crate::campaign) fn broken_rules(&self, exchange: &FuzzExchange) -> Vec<OracleViolation> {
+        self.result_rules.as_ref().map_or_else(Vec::new, |rules| rules.judge(exchange))
     }
 
     /// For each tool that succeeded in discovery, its plain call.

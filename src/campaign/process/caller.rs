@@ -106,7 +106,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Judges the responses to a call in which a violation of this oracle was found before. Refused arguments, of which one
-    /// response does not show that they are, are judged to be again.
+    /// response does not show that they are, are judged to be again, and so is a result like many that kept the rules.
     pub(in crate::campaign) fn judge_again(
         &self,
         oracle: Oracle,
@@ -116,6 +116,9 @@ impl<'a> Caller<'a> {
         let mut violations = self.judge(tool, exchange);
         if oracle == Oracle::ValidRejected && violations.iter().all(|violation| violation.oracle != oracle) {
             violations.extend(refused_like_invalid(exchange));
+        }
+        if oracle == Oracle::ResultRules && violations.iter().all(|violation| violation.oracle != oracle) {
+            violations.extend(self.tools.broken_rules(exchange));
         }
         violations
     }

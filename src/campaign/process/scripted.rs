@@ -113,7 +113,7 @@ impl ScriptedServer {
     fn of(selected: Vec<SelectedTool>, script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             environment: Arc::new(ScriptedEnvironment::new(script, Duration::ZERO)),
-            tools: FuzzTools::new(selected, Revision::V2025_11_25, &[]),
+            tools: FuzzTools::new(selected, Revision::V2025_11_25, &[], None),
             plan: plan(200),
         }
     }
@@ -216,6 +216,7 @@ pub(in crate::campaign) fn settings(plan: &FuzzPlan) -> CampaignSettings<'_> {
         has_resources: false,
         has_prompts: false,
         failure_folder: None,
+        result_rules: None,
         known_strings: Vec::new(),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn finding(
     finding.actual.clone_from(&violation.actual);
     finding.value.clone_from(&violation.value);
     finding.subjects = vec![tool.to_owned()];
-    finding.fix.clone_from(&case.fix);
+    finding.fix.clone_from(violation.fix.as_ref().unwrap_or(&case.fix));
     finding.evidence = exchanges.iter().flat_map(evidence).collect();
     Some(finding)
 }

@@ -16,6 +16,7 @@ mod message_text;
 mod refusal;
 mod response;
 mod response_class;
+mod result_rules;
 mod sequence;
 mod violation;
 
@@ -32,5 +33,6 @@ pub(crate) use message_text::excerpt;
 pub(crate) use refusal::{Refusal, described_members, refusal, refused_like_invalid};
 pub(crate) use response::is_noise;
 pub(crate) use response_class::{outcome, response_class};
+pub(crate) use result_rules::ResultRules;
 pub(crate) use sequence::sequence_violation;
 pub(crate) use violation::OracleViolation;

@@ -22,6 +22,8 @@ pub(crate) struct OracleViolation {
     pub actual: String,
     /// The JSON value that is wrong.
     pub value: Option<Value>,
+    /// How it is fixed, if not as the case says.
+    pub fix: Option<String>,
     /// Distinguishes its root cause from others of the same oracle and tool.
     pub signature: String,
 }
@@ -36,6 +38,7 @@ impl OracleViolation {
             expected: oracle.rule().to_owned(),
             actual: String::new(),
             value: None,
+            fix: None,
             signature: String::new(),
         }
     }

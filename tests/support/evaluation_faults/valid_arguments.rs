@@ -56,6 +56,18 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         },
     },
     FaultSpec {
+        name: "search-tags-priority",
+        description: "gives its text a priority of 2 when search has four tags",
+        tool: "search",
+        trigger: ValidArguments(|arguments| items(arguments, "tags").is_some_and(|tags| tags.len() == 4)),
+        effect: ChangeResult(|result| result["content"][0]["annotations"] = json!({ "priority": 2 })),
+        oracles: &["fuzz/result-rules"],
+        is_minimal: |_, arguments| {
+            has_exactly_keys(arguments, &["query", "tags"])
+                && arguments["tags"].as_array().is_some_and(|tags| tags.len() == 4)
+        },
+    },
+    FaultSpec {
         name: "search-tag-empty",
         description: "returns null as total when a tag of search is empty",
         tool: "search",
