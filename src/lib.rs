@@ -148,6 +148,7 @@ mod plan;
 pub mod reference;
 pub mod report;
 mod run;
+mod scratch;
 mod sequence;
 mod session;
 mod shard;

@@ -408,6 +408,11 @@ pub(crate) const TIMEOUTS_OF_UNANSWERED_TOOL: u32 = 6;
 /// How many tools that did not answer are called again.
 pub(crate) const MAX_UNANSWERED_TOOLS: usize = 3;
 
+/// How many entries of a folder on the server's command line are looked at, and how many of its files are known values, of
+/// different kinds.
+pub(crate) const MAX_FOLDER_ENTRIES: usize = 1_000;
+pub(crate) const MAX_FILES_OF_FOLDER: usize = 4;
+
 /// How many items a case is repeated for.
 pub(crate) const MAX_ITEMS: usize = 40;
 

@@ -2,6 +2,7 @@
 //!
 //! The plan is made of the user's settings by `judge`; here is no default.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::case::{Case, Hint, HttpKind, Regression};
 use crate::client::{HttpEndpoint, InProcessServer};
 use crate::reference::FaultSet;
+use crate::scratch::ScratchFolder;
 use crate::shard::Shard;
 use crate::shell::quote_shell_words;
 use crate::spec::{Revision, RevisionSet, Transport};
@@ -150,14 +152,17 @@ pub struct ServerCommand {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The working directory; `None` is the current one.
     pub(crate) directory: Option<PathBuf>,
+    /// The folder that `{scratch}` stands for in the command and in the values of variables, once it is made.
+    pub(crate) scratch: Option<ScratchFolder>,
 }
 
 impl ServerCommand {
     pub(crate) fn new(program: impl Into<OsString>) -> Self {
-        Self { command: vec![program.into()], environment: Vec::new(), directory: None }
+        Self { command: vec![program.into()], environment: Vec::new(), directory: None, scratch: None }
     }
 
-    /// Adds an argument.
+    /// Adds an argument. In each argument, and in the values of variables, `{scratch}` is the path of a folder with a few files
+    /// that a run makes and removes, for servers that read files.
     pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.command.push(argument.into());
         self
@@ -180,6 +185,26 @@ impl ServerCommand {
         self.directory = Some(directory.into());
         self
     }
+
+    /// Whether it is to be started with a scratch folder.
+    pub(crate) fn wants_scratch(&self) -> bool {
+        let values = self.environment.iter().map(|(_, value)| value);
+        self.command.iter().chain(values).any(|word| ScratchFolder::is_meant_by(word))
+    }
+
+    /// The program and its arguments, as they are started.
+    pub(crate) fn started_command(&self) -> impl Iterator<Item = Cow<'_, OsStr>> {
+        self.command.iter().map(|word| self.filled(word))
+    }
+
+    /// The variables that are set, as they are when the server is started.
+    pub(crate) fn started_environment(&self) -> impl Iterator<Item = (&OsStr, Cow<'_, OsStr>)> {
+        self.environment.iter().map(|(name, value)| (name.as_os_str(), self.filled(value)))
+    }
+
+    fn filled<'w>(&self, word: &'w OsStr) -> Cow<'w, OsStr> {
+        self.scratch.as_ref().map_or(Cow::Borrowed(word), |scratch| scratch.fill(word))
+    }
 }
 
 /// The values of variables may be secrets, so only their names are shown.
@@ -190,6 +215,7 @@ impl fmt::Debug for ServerCommand {
             .field("command", &self.command)
             .field("environment", &names)
             .field("directory", &self.directory)
+            .field("scratch", &self.scratch)
             .finish()
     }
 }

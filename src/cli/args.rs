@@ -124,7 +124,8 @@ pub(super) enum Command {
 #[derive(Debug, ClapArgs)]
 pub(super) struct JudgeArgs {
     /// The command that starts the server, with its arguments, or the URL of a running server; options of
-    /// mcp-conformance come before it.
+    /// mcp-conformance come before it. `{scratch}` in an argument is the path of a folder with a few files, made for
+    /// the run and removed after it.
     #[arg(value_name = "SERVER", trailing_var_arg = true)]
     pub(super) server: Vec<OsString>,
 
@@ -387,7 +388,8 @@ pub(super) struct DoctorArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct LookArgs {
     /// The command that starts the server, with its arguments, or the URL of a running server; options of
-    /// mcp-conformance come before it.
+    /// mcp-conformance come before it. `{scratch}` in an argument is the path of a folder with a few files, made for
+    /// the run and removed after it.
     #[arg(value_name = "SERVER", trailing_var_arg = true)]
     pub(super) server: Vec<OsString>,
 

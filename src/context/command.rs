@@ -7,10 +7,11 @@ use crate::plan::ServerCommand;
 
 /// The program of a server and the command that starts it.
 pub(crate) fn command_of(server: &ServerCommand) -> Result<(String, Command), LaunchError> {
-    let (program, arguments) = server.command.split_first().ok_or(LaunchError::NoCommand)?;
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command.envs(server.environment.iter().map(|(name, value)| (name, value)));
+    let mut words = server.started_command();
+    let program = words.next().ok_or(LaunchError::NoCommand)?;
+    let mut command = Command::new(&program);
+    command.args(words);
+    command.envs(server.started_environment());
     if let Some(directory) = &server.directory {
         command.current_dir(directory);
     }

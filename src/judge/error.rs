@@ -51,6 +51,9 @@ pub enum JudgeError {
     /// The working directory of a server does not exist.
     #[error("failed to use {} as the server's working directory: it is not a directory", .0.display())]
     Directory(PathBuf),
+    /// The folder that `{scratch}` stands for cannot be made.
+    #[error("failed to make the folder {{scratch}}: {0}")]
+    Scratch(#[source] std::io::Error),
     /// A pattern of [`Settings::select`](crate::Settings::select) or [`Settings::skip`](crate::Settings::skip) is not
     /// a glob or matches no case.
     #[error(transparent)]

@@ -14,6 +14,7 @@ use super::error::JudgeError;
 use crate::client::{FurtherTokens, HttpEndpoint, InProcessServer};
 use crate::plan::{HttpTarget, Launcher, ServerCommand};
 use crate::reference::Fault;
+use crate::scratch::ScratchFolder;
 use crate::shell::quote_shell_words;
 use crate::spec::Transport;
 
@@ -362,10 +363,13 @@ impl fmt::Debug for HttpServer {
 
 /// A command whose working directory exists.
 fn checked(command: &ServerCommand) -> Result<ServerCommand, JudgeError> {
-    match &command.directory {
-        Some(directory) if !directory.is_dir() => Err(JudgeError::Directory(directory.clone())),
-        Some(_) | None => Ok(command.clone()),
+    if let Some(directory) = &command.directory
+        && !directory.is_dir()
+    {
+        return Err(JudgeError::Directory(directory.clone()));
     }
+    let scratch = command.wants_scratch().then(ScratchFolder::create).transpose().map_err(JudgeError::Scratch)?;
+    Ok(ServerCommand { scratch, ..command.clone() })
 }
 
 #[cfg(test)]

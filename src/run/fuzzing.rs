@@ -211,7 +211,7 @@ fn known_strings(launcher: &Launcher) -> Vec<String> {
     };
     let Some(server) = server else { return Vec::new() };
     let folder = server.directory.clone().or_else(|| std::env::current_dir().ok());
-    let words = server.command.iter().chain(server.environment.iter().map(|(_, value)| value));
+    let words = server.started_command().chain(server.started_environment().map(|(_, value)| value));
     let words = words.map(|word| word.to_string_lossy().into_owned());
     words.chain(folder.map(|folder| folder.to_string_lossy().into_owned())).collect()
 }

@@ -189,7 +189,8 @@ fn candidate_requests(
 ) -> Vec<(HintRequest, bool)> {
     let places = match &plan.launcher {
         Launcher::Command(server) | Launcher::Http(HttpTarget { command: Some(server), .. }) => {
-            example_arguments::known_paths(&server.command, server.directory.as_deref())
+            let words: Vec<_> = server.started_command().collect();
+            example_arguments::known_paths(&words, server.directory.as_deref())
         }
         Launcher::Http(HttpTarget { command: None, .. }) | Launcher::Reference(_) | Launcher::InProcess(_) => {
             Vec::new()

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::fuzz::{ToolSchema, quick_arguments};
-use crate::limits::{MAX_EXAMPLE_SETS, SHORT_WAITS};
+use crate::limits::{MAX_EXAMPLE_SETS, MAX_FILES_OF_FOLDER, MAX_FOLDER_ENTRIES, SHORT_WAITS};
 
 /// String values by parts of property names. The first match is used, so specific names come first.
 const VALUES_BY_NAME: [(&[&str], &str); 20] = [
@@ -154,6 +154,26 @@ pub(in crate::run) fn known_paths(words: &[impl AsRef<OsStr>], directory: Option
     std::iter::once(folder.to_owned()).chain(file).collect()
 }
 
+/// The first file of each kind in a folder, by their extensions, without those that are known.
+pub(in crate::run) fn files_of_each_kind(folder: &str, directory: Option<&Path>, known: &[String]) -> Vec<String> {
+    let path = directory.map_or_else(|| Path::new(folder).to_owned(), |directory| directory.join(folder));
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten().take(MAX_FOLDER_ENTRIES);
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    let kind = |name: &str| Path::new(name).extension().map(OsStr::to_owned);
+    let mut kinds: Vec<_> = known.iter().filter(|path| *path != folder).map(|path| kind(path)).collect();
+    let mut found = Vec::new();
+    for name in names {
+        if found.len() < MAX_FILES_OF_FOLDER && !kinds.contains(&kind(&name)) {
+            kinds.push(kind(&name));
+            found.push(Path::new(folder).join(name).display().to_string());
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +217,18 @@ mod tests {
         let schema =
             json!({"type": "object", "properties": {"time": {"type": "string", "maxLength": 2}}, "required": ["time"]});
         assert!(made(&schema, &[]).iter().all(|made| made["time"] != "12:00"));
+    }
+
+    #[test]
+    fn the_first_file_of_each_kind_in_a_folder_is_known() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        for name in ["b.txt", "a.txt", "c.json", "d", ".hidden"] {
+            std::fs::write(folder.path().join(name), "x").expect("the file can be written");
+        }
+        let path = folder.path().display().to_string();
+        let known = [path.clone(), format!("{path}/a.txt")];
+        assert_eq!(files_of_each_kind(&path, None, &known), [format!("{path}/c.json"), format!("{path}/d")]);
+        assert_eq!(files_of_each_kind(".", Some(folder.path()), &[]), ["./a.txt", "./c.json", "./d"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use serde_json::{Value, json};
 
 use super::argument_search::ArgumentSearch;
-use super::example_arguments::known_paths;
+use super::example_arguments::{files_of_each_kind, known_paths};
 use super::request_batch::{BatchLimits, send_batch};
 use crate::inventory::{FirstCallOutcome, HintOutcome, Inventory, KnownValues, Tool};
 use crate::limits::{MAX_COMPLETIONS, MAX_SEARCH_CALL_TIMEOUTS, MAX_SEARCH_ROUNDS, SEARCH_CALL_TIMEOUT_DIVISOR};
@@ -112,12 +112,15 @@ fn known_values(session: &Session, plan: &Plan, inventory: &Inventory) -> KnownV
     };
     if let Some(server) = server {
         let directory: Option<PathBuf> = server.directory.clone().or_else(|| std::env::current_dir().ok());
-        let mut paths = known_paths(&server.command, directory.as_deref());
+        let words: Vec<_> = server.started_command().collect();
+        let mut paths = known_paths(&words, directory.as_deref());
+        let more = paths.first().map(|folder| files_of_each_kind(folder, directory.as_deref(), &paths));
         if let Some(directory) = &directory {
             // The program's name is not a path that is looked for.
             let words = ["".as_ref(), directory.as_os_str()];
             paths.extend(known_paths(&words, None));
         }
+        paths.extend(more.into_iter().flatten());
         let is_folder = |path: &String| match &directory {
             Some(directory) => directory.join(path).is_dir(),
             None => Path::new(path).is_dir(),
