@@ -131,6 +131,12 @@ pub(crate) mod http {
     /// How many times longer than without a stream a `ping` may take while one is open.
     pub(crate) const GET_STREAM_PING_FACTOR: u32 = 4;
 
+    /// How long a server gets to close connections that the client has closed: longer than most servers keep an idle one.
+    pub(crate) const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(8);
+
+    /// From how many such connections on the server gets that time; some are always about to be closed.
+    pub(crate) const MANY_HALF_CLOSED: usize = 20;
+
     /// How deep the causes of an error are followed.
     pub(crate) const MAX_CAUSES: usize = 16;
 }

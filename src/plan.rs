@@ -202,6 +202,12 @@ impl ServerCommand {
         self.environment.iter().map(|(name, value)| (name.as_os_str(), self.filled(value)))
     }
 
+    /// The words that may name what the server can access, as they are when it is started: the values of its variables, and
+    /// then the words after the name of its program.
+    pub(crate) fn words_of_places(&self) -> impl Iterator<Item = Cow<'_, OsStr>> {
+        self.started_environment().map(|(_, value)| value).chain(self.started_command().skip(1))
+    }
+
     fn filled<'w>(&self, word: &'w OsStr) -> Cow<'w, OsStr> {
         self.scratch.as_ref().map_or(Cow::Borrowed(word), |scratch| scratch.fill(word))
     }

@@ -389,7 +389,7 @@ names! {
         InternalError = "internal-error": "No arguments cause an internal error.",
         Leak = "leak": "Errors contain no stack traces, secrets, paths of the server's machine or errors of its runtime.",
         ResultShape = "result-shape": "Every result has the shape that the revision requires.",
-        ResultRules = "result-rules": "Results keep the rules that passive cases check, whatever the arguments.",
+        ResultRules = "result-rules": "Results, and what the server sends before them, keep the rules that passive cases check, whatever the arguments.",
         OutputSchema = "output-schema": "Structured results conform to the outputSchema, whatever the arguments.",
         ReadOnly = "read-only": "A tool with readOnlyHint changes nothing that the client can observe.",
         Idempotent = "idempotent": "A tool with idempotentHint changes nothing more when it is called again.",

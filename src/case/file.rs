@@ -161,7 +161,9 @@ pub(super) enum WatchKindName {
     /// `challenges` (the parameters by scheme). In a step's `exchange` it also has `url-relation`, which classifies the
     /// addresses that the response names (`metadata`: `here`, `elsewhere` or `unreadable`, with the path;
     /// `resource`: `same`, `within`, `other`, `elsewhere` or `unreadable`), and, where the system shows it, `listens-at`:
-    /// `loopback`, or `every-address` for a server on this machine that other machines reach
+    /// `loopback`, or `every-address` for a server on this machine that other machines reach. Of a request that is
+    /// read until `closed` it has `half-closed`, where the system shows it: how many connections that clients have closed
+    /// the server has not
     Exchange,
     /// the transcript of each connection, for checks by name
     Connection,

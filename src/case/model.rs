@@ -127,15 +127,23 @@ impl Case {
         }
     }
 
-    /// Whether the case judges results of `tools/call`, each by itself and whatever the arguments were. Those about security
-    /// judge what a result passes on, which may be an argument.
+    /// Whether the case judges what calls of tools bring, each result, request and notification by itself and whatever the
+    /// arguments were. Those about security judge what is passed on, which may be an argument.
     #[must_use]
-    pub fn is_about_call_results(&self) -> bool {
-        if self.area() == "security" {
+    pub fn is_about_calls(&self) -> bool {
+        if self.area() == "security" || self.tags.iter().any(|tag| tag == "security") {
             return false;
         }
         let Body::Passive(Passive { watch: Watch::Values(values), .. }) = &self.body else { return false };
-        matches!(&values.kind, WatchKind::Result(methods) if methods.include("tools/call"))
+        match &values.kind {
+            WatchKind::Result(methods) => methods.include("tools/call"),
+            WatchKind::Request(_) | WatchKind::ClientRequest(_) | WatchKind::Notification(_) => true,
+            WatchKind::Line
+            | WatchKind::Message
+            | WatchKind::Response(_)
+            | WatchKind::Error(_)
+            | WatchKind::Exchange(_) => false,
+        }
     }
 
     /// Whether the case runs in `revision`.

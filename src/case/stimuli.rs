@@ -34,7 +34,7 @@ pub(crate) fn stimuli<'a>(of: &[&'a Case], all: &'a [Case]) -> Vec<&'a Case> {
     let mut stimuli = named_stimuli(names, all);
     if of.iter().any(|case| matches!(case.body, Body::Fuzz(Oracle::ResultRules))) {
         // It checks the rules of these in the results of generated calls.
-        stimuli.extend(all.iter().filter(|case| case.is_about_call_results()));
+        stimuli.extend(all.iter().filter(|case| case.is_about_calls()));
     }
     stimuli.retain(|case| !given.contains(case.id.as_str()));
     stimuli

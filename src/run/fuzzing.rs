@@ -23,7 +23,7 @@ use crate::plan::{CallBudget, FuzzPlan, Launcher, processors};
 use crate::run::cases::needs::declares_needed_capabilities;
 use crate::session::{ClientResponder, connect_unrecorded, full_capabilities, initialize_params, stateless_meta};
 use crate::spec::{Era, Revision, Transport};
-use crate::transcript::messages;
+use crate::transcript::{SessionParameters, messages};
 use crate::verdict::{Confirmation, Finding, Verdict};
 use crate::wire::{MessageKind, is_lost_id, same_id_loosely};
 
@@ -187,11 +187,13 @@ fn settings<'p>(
 fn result_rules(cases: &[Arc<Case>], revision: Revision, inventory: &Inventory) -> Option<Arc<ResultRules>> {
     let parameters = &inventory.session_parameters;
     let applies = |case: &&Arc<Case>| {
-        case.is_about_call_results() && case.runs_in(revision) && declares_needed_capabilities(case, parameters)
+        case.is_about_calls() && case.runs_in(revision) && declares_needed_capabilities(case, parameters)
     };
     let are_checked = cases.iter().any(|case| matches!(case.body, Body::Fuzz(Oracle::ResultRules)));
     let rules: Vec<Arc<Case>> = cases.iter().filter(applies).cloned().collect();
-    are_checked.then(|| Arc::new(ResultRules::new(rules, revision, parameters.clone())))
+    // The sessions of a campaign declare everything.
+    let parameters = SessionParameters { client_capabilities: full_capabilities(revision), ..parameters.clone() };
+    are_checked.then(|| Arc::new(ResultRules::new(rules, revision, parameters)))
 }
 
 /// The name that the server says it has, or how it is started.

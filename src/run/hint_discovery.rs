@@ -189,7 +189,7 @@ fn candidate_requests(
 ) -> Vec<(HintRequest, bool)> {
     let places = match &plan.launcher {
         Launcher::Command(server) | Launcher::Http(HttpTarget { command: Some(server), .. }) => {
-            let words: Vec<_> = server.started_command().collect();
+            let words: Vec<_> = server.words_of_places().collect();
             example_arguments::known_paths(&words, server.directory.as_deref())
         }
         Launcher::Http(HttpTarget { command: None, .. }) | Launcher::Reference(_) | Launcher::InProcess(_) => {

@@ -187,6 +187,8 @@ pub struct HttpEnd {
     pub standing: Option<Value>,
     /// Where a server on this machine listens, if a case made the request: `loopback` or `every-address`.
     pub listens_at: Option<&'static str>,
+    /// How many connections that clients have closed a server on this machine has not, if a case waited for that.
+    pub half_closed: Option<usize>,
     /// Why the exchange says nothing about the server's behaviour, if so: the request was made again.
     pub set_aside: Option<SetAside>,
 }

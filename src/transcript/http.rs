@@ -109,6 +109,9 @@ fn end_value(end: &HttpEnd) -> Value {
     if let Some(listens_at) = end.listens_at {
         value["listens-at"] = json!(listens_at);
     }
+    if let Some(half_closed) = end.half_closed {
+        value["half-closed"] = json!(half_closed);
+    }
     value
 }
 

@@ -36,6 +36,7 @@ mod recording;
 mod reproduce;
 mod runner;
 mod schemas;
+mod scratch_folder;
 mod sequences;
 mod served;
 mod shared_responses;
@@ -72,6 +73,7 @@ pub(crate) const GROUPS: &[Group] = &[
             config::trials,
             doctor::trials,
             mistakes::trials,
+            scratch_folder::trials,
         ],
     },
     Group {

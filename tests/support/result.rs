@@ -91,7 +91,7 @@ pub(crate) fn is_red(case: &Case, fault: &str, result: &CaseResult) -> Result<()
     // One case checks the rules of others, and its findings are about the requirements of these.
     let checked: Vec<&Case> = match &case.body {
         Body::Fuzz(oracle) if oracle.as_str() == "result-rules" => {
-            cases().iter().map(Arc::as_ref).filter(|case| case.is_about_call_results()).collect()
+            cases().iter().map(Arc::as_ref).filter(|case| case.is_about_calls()).collect()
         }
         _ => vec![case],
     };

@@ -1,4 +1,4 @@
-//! The results of a tool that keep every rule, so that equal ones are not judged again.
+//! What calls of a tool brought that keeps every rule, so that the same is not judged again.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::campaign::limits::MAX_JUDGED_RESULTS;
+use crate::check::fuzz::FuzzExchange;
 
-/// What is known of the results of one tool.
+/// What is known of the results of one tool, with the messages of the server before them.
 #[derive(Debug, Default)]
 pub(in crate::campaign) struct CleanResults(Mutex<Known>);
 
@@ -23,34 +24,42 @@ impl CleanResults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a result need not be judged: an equal one kept every rule, or after many different ones did, one of the same
-    /// shape.
-    pub(in crate::campaign) fn include(&self, result: &Value) -> bool {
+    /// Whether what a call brought need not be judged: the same kept every rule, or after much else did, something of the
+    /// same shape.
+    pub(in crate::campaign) fn include(&self, exchange: &FuzzExchange) -> bool {
+        let brought = brought_by(exchange);
         let known = self.known();
-        known.values.contains(&hash_of(result))
-            || known.values.len() >= MAX_JUDGED_RESULTS && known.shapes.contains(&shape_of(result))
+        known.values.contains(&hash_of(&brought))
+            || known.values.len() >= MAX_JUDGED_RESULTS && known.shapes.contains(&shape_of(brought))
     }
 
-    /// Remembers a result that keeps every rule.
-    pub(in crate::campaign) fn add(&self, result: &Value) {
+    /// Remembers what a call brought, which keeps every rule.
+    pub(in crate::campaign) fn add(&self, exchange: &FuzzExchange) {
+        let brought = brought_by(exchange);
         let mut known = self.known();
         if known.values.len() < MAX_JUDGED_RESULTS {
-            known.values.insert(hash_of(result));
-            known.shapes.insert(shape_of(result));
+            known.values.insert(hash_of(&brought));
+            known.shapes.insert(shape_of(brought));
         }
     }
 }
 
-fn hash_of(value: &Value) -> u64 {
+/// The result of a call and the messages of the server before it, without ids.
+fn brought_by(exchange: &FuzzExchange) -> Vec<&Value> {
+    let messages = exchange.other.messages.iter().flat_map(|message| [message.get("method"), message.get("params")]);
+    let result = exchange.responses.first().and_then(|response| response.get("result"));
+    messages.flatten().chain(result).collect()
+}
+
+fn hash_of(values: &[&Value]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
+    values.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A hash of the types in a value and the names of its members.
-fn shape_of(value: &Value) -> u64 {
+/// A hash of the types in values and the names of their members.
+fn shape_of(mut pending: Vec<&Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         std::mem::discriminant(value).hash(&mut hasher);
         match value {
@@ -80,13 +89,27 @@ mod tests {
     #[test]
     fn an_equal_result_is_known_and_after_many_one_of_the_same_shape() {
         let clean = CleanResults::default();
-        let result = |text: String| json!({ "content": [{ "type": "text", "text": text }] });
+        let brought = |result: Value| FuzzExchange::answered(json!({}), vec![json!({ "result": result })]);
+        let result = |text: String| brought(json!({ "content": [{ "type": "text", "text": text }] }));
         clean.add(&result("0".to_owned()));
         assert!(clean.include(&result("0".to_owned())) && !clean.include(&result("1".to_owned())));
         for number in 1..MAX_JUDGED_RESULTS {
             clean.add(&result(number.to_string()));
         }
         assert!(clean.include(&result("other".to_owned())));
-        assert!(!clean.include(&json!({ "content": [{ "type": "image", "data": "x" }] })));
+        assert!(!clean.include(&brought(json!({ "content": [{ "type": "image", "data": "x" }] }))));
+    }
+
+    #[test]
+    fn the_same_result_with_another_message_before_it_is_not_known() {
+        let clean = CleanResults::default();
+        let after = |id: u64, level: &str| {
+            let mut exchange = FuzzExchange::answered(json!({}), vec![json!({ "result": {} })]);
+            let request = json!({ "id": id, "method": "roots/list", "params": { "level": level } });
+            exchange.other.messages.push(request);
+            exchange
+        };
+        clean.add(&after(1, "info"));
+        assert!(clean.include(&after(2, "info")) && !clean.include(&after(2, "warn")));
     }
 }

@@ -106,22 +106,22 @@ impl FuzzTools {
         let is_of_shape = |violation: &OracleViolation| {
             matches!(violation.oracle, Oracle::MalformedResponse | Oracle::ResultShape | Oracle::OutputSchema)
         };
-        let result = exchange.responses.first().and_then(|response| response.get("result"));
+        let has_result = exchange.responses.first().is_some_and(|response| response.get("result").is_some());
         let clean = &self.clean_results[tool];
-        if let Some(result) = result
+        if (has_result || !exchange.other.messages.is_empty())
             && !violations.iter().any(is_of_shape)
-            && !clean.include(result)
+            && !clean.include(exchange)
         {
             let broken = self.broken_rules(exchange);
             if broken.is_empty() {
-                clean.add(result);
+                clean.add(exchange);
             }
             violations.extend(broken);
         }
         violations
     }
 
-    /// The rules of passive cases that the result of a call breaks.
+    /// The rules of passive cases that the result of a call breaks, or a message of the server before it.
     pub(in crate::campaign) fn broken_rules(&self, exchange: &FuzzExchange) -> Vec<OracleViolation> {
         self.result_rules.as_ref().map_or_else(Vec::new, |rules| rules.judge(exchange))
     }

@@ -188,5 +188,5 @@ pub(in crate::campaign) fn result_of(exchange: &FuzzExchange) -> Option<Value> {
 
 /// Whether violations of this oracle may show only after the response.
 pub(super) fn may_show_late(oracle: Oracle) -> bool {
-    matches!(oracle, Oracle::Crash | Oracle::MalformedResponse | Oracle::StdoutNoise)
+    matches!(oracle, Oracle::Crash | Oracle::MalformedResponse | Oracle::StdoutNoise | Oracle::ResultRules)
 }

@@ -19,12 +19,12 @@ use crate::campaign::calls::fuzz_call::{BurstEnd, FuzzCall};
 use crate::campaign::calls::tools::FuzzTools;
 use crate::campaign::limits::{LATE_OUTPUT_TIMEOUT, SLOW_PROCESS_END_TIMEOUTS};
 use crate::campaign::settings::CampaignSettings;
-use crate::check::fuzz::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, is_noise};
+use crate::check::fuzz::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, OtherOutput, is_noise};
 use crate::client::headers::mirrored;
 use crate::client::{EndReason, HostState, Responder, UnrecordedConnection, WaitOutcome};
 use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::spec::{Era, Revision};
-use crate::wire::{Frame, FramingError, MessageKind, is_lost_id, same_id, same_id_loosely};
+use crate::wire::{FramingError, MessageKind, is_lost_id, same_id, same_id_loosely};
 
 /// The maximum number of remembered calls, from which the calls that a failure needs are selected.
 const MAX_HISTORY: usize = 1_024;
@@ -65,8 +65,8 @@ pub(in crate::campaign) struct ServerProcess {
     history_bytes: usize,
     /// Second responses, with the calls they belong to.
     duplicates: Vec<(FuzzCall, FuzzExchange)>,
-    /// Lines between two bursts that are not messages.
-    noise: Vec<String>,
+    /// What answers nothing between two bursts.
+    other: OtherOutput,
     /// The size of recent answers in memory, in bytes.
     usual_answer_bytes: usize,
     startup: Duration,
@@ -113,7 +113,7 @@ impl ServerProcess {
             history: VecDeque::new(),
             history_bytes: 0,
             duplicates: Vec::new(),
-            noise: Vec::new(),
+            other: OtherOutput::default(),
             usual_answer_bytes: 0,
             startup: Duration::ZERO,
             starts: 0,
@@ -181,7 +181,7 @@ impl ServerProcess {
         let (id, fuzz_call) = last.or_else(|| self.last_of_previous.clone())?;
         let outcome = ExchangeOutcome::Exited { status: NOT_LISTENING.to_owned(), stderr: String::new() };
         let pending_call = PendingCall::of(id, self.request_line(&fuzz_call, id));
-        let found = Self::exchange(&fuzz_call, &pending_call, Vec::new(), outcome, &mut Vec::new());
+        let found = Self::exchange(&fuzz_call, &pending_call, Vec::new(), outcome, &mut OtherOutput::default());
         Some((fuzz_call, found))
     }
 
@@ -285,8 +285,10 @@ impl ServerProcess {
                 WaitOutcome::Ready(frame) => frame,
                 WaitOutcome::TimedOut | WaitOutcome::Closed => return None,
             };
-            if is_noise(frame.json()) && frame.value != Err(FramingError::Blank) {
-                self.add_noise(&frame);
+            if !is_noise(frame.json()) {
+                self.other.add_messages(&frame);
+            } else if frame.value != Err(FramingError::Blank) {
+                self.other.add_noise(&frame);
             }
             let several = match frame.value {
                 Ok(Value::Array(messages)) => messages,
@@ -382,22 +384,21 @@ impl ServerProcess {
         // The first response is no longer available; only the number of responses matters.
         let responses = vec![message.clone(), message.clone()];
         let pending_call = PendingCall::of(id, self.request_line(&fuzz_call, id));
-        let found = Self::exchange(&fuzz_call, &pending_call, responses, ExchangeOutcome::Answered, &mut Vec::new());
+        let found = Self::exchange(
+            &fuzz_call,
+            &pending_call,
+            responses,
+            ExchangeOutcome::Answered,
+            &mut OtherOutput::default(),
+        );
         self.duplicates.push((fuzz_call, found));
-    }
-
-    fn add_noise(&mut self, frame: &Frame) {
-        const MAX_NOISE: usize = 16;
-        if self.noise.len() < MAX_NOISE {
-            self.noise.push(crate::check::fuzz::excerpt(&frame.text(), 500));
-        }
     }
 
     /// Waits for late output of a call until another request is answered, and adds it to the exchange.
     pub(in crate::campaign) async fn wait_for_late_output(&mut self, exchange: &mut FuzzExchange) {
         let method = if self.revision.era() == Era::Stateless { "tools/list" } else { "ping" };
         let response = self.list_page(method, None, LATE_OUTPUT_TIMEOUT).await;
-        exchange.noise.append(&mut self.noise);
+        exchange.other.append(&mut self.other);
         for (_, duplicate) in std::mem::take(&mut self.duplicates) {
             if duplicate.id == exchange.id {
                 exchange.responses.extend(duplicate.responses.into_iter().skip(1));

@@ -187,12 +187,10 @@ pub(super) fn error_class(exchange: &FuzzExchange, error: &Value) -> Option<Orac
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use serde_json::json;
 
     use super::super::call::Call;
-    use super::super::exchange::ExchangeOutcome;
     use super::*;
 
     #[test]
@@ -231,21 +229,13 @@ mod tests {
     #[test]
     fn a_result_that_asks_for_input_does_not_accept_the_arguments() {
         let constraint = Constraint { pointer: String::new(), keyword: "required".to_owned(), name: None };
-        let exchange = FuzzExchange {
-            call: Arc::new(Call {
-                kind: CallKind::Invalid,
-                validity: Validity::Violates(Arc::new(constraint)),
-                arguments: Arguments::Json(json!({})),
-                choices: None,
-            }),
-            line: Arc::default(),
-            id: 1,
-            responses: Vec::new(),
-            noise: Vec::new(),
-            outcome: ExchangeOutcome::Answered,
-            duration: Duration::ZERO,
-            alone: false,
+        let call = Call {
+            kind: CallKind::Invalid,
+            validity: Validity::Violates(Arc::new(constraint)),
+            arguments: Arguments::Json(json!({})),
+            choices: None,
         };
+        let exchange = FuzzExchange { call: Arc::new(call), ..FuzzExchange::answered(json!({}), Vec::new()) };
         let accepted = |result: Value| invalid_arguments_accepted(&exchange, &json!({"result": result})).is_some();
         assert!(accepted(json!({"content": []})));
         assert!(!accepted(json!({"resultType": "input_required", "inputRequests": {}})));

@@ -7,8 +7,10 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::call::Call;
+use super::message_text::excerpt;
 use crate::fuzz::{AskedTime, Dialect, Domain, ToolSchema};
 use crate::spec::Revision;
+use crate::wire::{Frame, MessageKind};
 
 /// How waiting for the response to a call ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +35,49 @@ pub(crate) enum ExchangeOutcome {
 pub(crate) const CONNECTION_DROPPED: &str =
     "it closed the connection without a response, twice, and still accepts connections";
 
+/// What a server wrote during a call besides responses: the first of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OtherOutput {
+    /// The lines that are no JSON-RPC messages.
+    pub noise: Vec<String>,
+    /// The requests and notifications.
+    pub messages: Vec<Value>,
+}
+
+impl OtherOutput {
+    /// Adds a line that is no message.
+    pub(crate) fn add_noise(&mut self, frame: &Frame) {
+        const MAX_NOISE: usize = 16;
+        if self.noise.len() < MAX_NOISE {
+            self.noise.push(excerpt(&frame.text(), 500));
+        }
+    }
+
+    /// Adds the requests and notifications of a line.
+    pub(crate) fn add_messages(&mut self, frame: &Frame) {
+        const MAX_MESSAGES: usize = 16;
+        const MAX_BYTES: usize = 64 << 10;
+        let lines = match frame.json() {
+            Some(Value::Array(messages)) => messages.as_slice(),
+            Some(message) => std::slice::from_ref(message),
+            None => &[],
+        };
+        let is_own = |message: &&Value| {
+            matches!(MessageKind::of(message), MessageKind::Request { .. } | MessageKind::Notification { .. })
+        };
+        if frame.memory_bytes() <= MAX_BYTES {
+            let left = MAX_MESSAGES.saturating_sub(self.messages.len());
+            self.messages.extend(lines.iter().filter(is_own).take(left).cloned());
+        }
+    }
+
+    /// Moves what another has to the end of this.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.noise.append(&mut other.noise);
+        self.messages.append(&mut other.messages);
+    }
+}
+
 /// A call and its responses.
 #[derive(Debug, Clone)]
 pub(crate) struct FuzzExchange {
@@ -44,14 +89,40 @@ pub(crate) struct FuzzExchange {
     pub id: i64,
     /// The responses that belong to it, in order.
     pub responses: Vec<Value>,
-    /// The lines that the server wrote meanwhile and that are no JSON-RPC messages.
-    pub noise: Vec<String>,
+    /// What the server wrote meanwhile besides.
+    pub other: OtherOutput,
     /// How waiting for it ended.
     pub outcome: ExchangeOutcome,
     /// How long it took.
     pub duration: Duration,
     /// Whether no other call was open, so that the time is its own.
     pub alone: bool,
+}
+
+#[cfg(test)]
+impl FuzzExchange {
+    /// A call with valid arguments that was answered at once by these responses.
+    pub(crate) fn answered(arguments: Value, responses: Vec<Value>) -> Self {
+        let line = serde_json::json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "echo", "arguments": arguments },
+        });
+        let call = Call {
+            kind: crate::verdict::CallKind::Valid,
+            validity: super::call::Validity::Valid,
+            arguments: super::call::Arguments::Json(arguments),
+            choices: None,
+        };
+        Self {
+            call: Arc::new(call),
+            line: line.to_string().into_bytes().into(),
+            id: 1,
+            responses,
+            other: OtherOutput::default(),
+            outcome: ExchangeOutcome::Answered,
+            duration: Duration::ZERO,
+            alone: true,
+        }
+    }
 }
 
 /// A tool whose calls are judged.

@@ -49,12 +49,15 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
     };
     let sent = piece(Direction::Sent, 0.0, &String::from_utf8_lossy(&exchange.line));
     let mut all = vec![Evidence { message: sent_message(exchange), ..sent }];
-    all.extend(exchange.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
+    let received = |message: &Value| Evidence {
+        message: message_summary(message),
+        ..piece(Direction::Received, at_ms, &message.to_string())
+    };
+    all.extend(exchange.other.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
+    all.extend(exchange.other.messages.iter().take(4).map(received));
     all.extend(exchange.responses.iter().take(4).map(|response| match http_status(response) {
         Some(status) => piece(Direction::Event, at_ms, &format!("{status}, without a JSON-RPC message")),
-        None => {
-            Evidence { message: message_summary(response), ..piece(Direction::Received, at_ms, &response.to_string()) }
-        }
+        None => received(response),
     }));
     match &exchange.outcome {
         ExchangeOutcome::Answered => {}

@@ -17,7 +17,7 @@ pub(crate) fn judge(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange) -> Vec<Or
     if let ExchangeOutcome::TimedOut { waited } = &exchange.outcome {
         violations.extend(response::hang(fuzzed_tool, exchange, *waited));
     }
-    violations.extend(exchange.noise.iter().map(|line| response::stdout_noise(line)).take(1));
+    violations.extend(exchange.other.noise.iter().map(|line| response::stdout_noise(line)).take(1));
     if exchange.call.is_unparsable() {
         return violations;
     }

@@ -330,34 +330,13 @@ fn names<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
-    use crate::check::fuzz::call::{Call, Validity};
-    use crate::check::fuzz::exchange::ExchangeOutcome;
     use crate::spec::Revision;
-    use crate::verdict::CallKind;
 
     fn exchange(arguments: Value) -> FuzzExchange {
-        let call = Call {
-            kind: CallKind::Valid,
-            validity: Validity::Valid,
-            arguments: Arguments::Json(arguments),
-            choices: None,
-        };
-        FuzzExchange {
-            call: Arc::new(call),
-            line: Arc::default(),
-            id: 1,
-            responses: Vec::new(),
-            noise: Vec::new(),
-            outcome: ExchangeOutcome::Answered,
-            duration: Duration::ZERO,
-            alone: true,
-        }
+        FuzzExchange::answered(arguments, Vec::new())
     }
 
     #[test]

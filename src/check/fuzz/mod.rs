@@ -22,7 +22,7 @@ mod violation;
 
 pub(crate) use call::{Arguments, Call, Choices, Validity};
 pub(crate) use environment::is_environmental;
-pub(crate) use exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool};
+pub(crate) use exchange::{CONNECTION_DROPPED, ExchangeOutcome, FuzzExchange, FuzzedTool, OtherOutput};
 pub(crate) use finding::finding;
 pub(crate) use growth::{
     ResourceSample, descriptor_growth, latency_after_calls, latency_growth, may_show_memory_growth, memory_growth,

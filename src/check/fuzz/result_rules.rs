@@ -1,6 +1,9 @@
-//! The rules of passive cases about results of `tools/call`, checked in the results of generated calls.
+//! The rules of passive cases about what calls of tools bring, checked in the results of generated calls and in the
+//! messages of the server meanwhile.
 
+use std::iter::{once, repeat};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -17,7 +20,7 @@ use crate::wire::{Frame, member};
 /// The largest request whose result is judged, in bytes: a result may repeat it, and each rule reads all of it.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
 
-/// The passive cases about results of `tools/call`, in one revision.
+/// The passive cases about what calls of tools bring, in one revision.
 #[derive(Debug)]
 pub(crate) struct ResultRules {
     cases: Vec<Arc<Case>>,
@@ -32,7 +35,7 @@ impl ResultRules {
         Self { cases, revision, session_parameters }
     }
 
-    /// The violations by the result of a call, at most one of each case.
+    /// The violations by the result of a call and by the messages before it, at most one of each case.
     #[must_use]
     pub(crate) fn judge(&self, exchange: &FuzzExchange) -> Vec<OracleViolation> {
         let Some(connection) = self.connection(exchange) else { return Vec::new() };
@@ -46,14 +49,16 @@ impl ResultRules {
         self.cases.iter().filter_map(violation).collect()
     }
 
-    /// A connection with the call and its result alone; `None` if there is no result that could be judged.
+    /// A connection with the call and what it brought alone; `None` if nothing of it could be judged.
     fn connection(&self, exchange: &FuzzExchange) -> Option<RecordedConnection> {
-        let response = judged_response(exchange)?;
+        let received: Vec<&Value> = exchange.other.messages.iter().chain(judged_response(exchange)).collect();
+        if received.is_empty() || exchange.line.len() > MAX_REQUEST_BYTES {
+            return None;
+        }
         let sent = Event::Sent { frame: Frame::parse(&exchange.line), step_id: None };
-        let received = Event::Received(Frame::from_value(response));
-        let times = [std::time::Duration::ZERO, exchange.duration];
-        let entries =
-            times.into_iter().zip([sent, received]).map(|(at, event)| Arc::new(Entry { at, event })).collect();
+        let received = received.into_iter().map(|message| Event::Received(Frame::from_value(message)));
+        let times = once(Duration::ZERO).chain(repeat(exchange.duration));
+        let entries = times.zip(once(sent).chain(received)).map(|(at, event)| Arc::new(Entry { at, event })).collect();
         let session_parameters = self.session_parameters.clone();
         Some(RecordedConnection { label: "fuzzing".to_owned(), transcript: Transcript { entries, session_parameters } })
     }
@@ -62,10 +67,8 @@ impl ResultRules {
 /// The response with a result that the rules are about.
 fn judged_response(exchange: &FuzzExchange) -> Option<&Value> {
     let response = exchange.responses.first()?;
-    let is_judged = !exchange.call.is_unparsable()
-        && exchange.line.len() <= MAX_REQUEST_BYTES
-        && member(response, "unread").is_none()
-        && member(response, "result").is_some();
+    let is_judged =
+        !exchange.call.is_unparsable() && member(response, "unread").is_none() && member(response, "result").is_some();
     is_judged.then_some(response)
 }
 
@@ -85,41 +88,33 @@ fn violation_of(case: &Case, finding: Finding) -> OracleViolation {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::json;
 
     use super::*;
     use crate::case::load;
-    use crate::check::fuzz::{Arguments, Call, ExchangeOutcome, Validity};
-    use crate::verdict::{CallKind, Verdict};
+    use crate::check::fuzz::OtherOutput;
+    use crate::verdict::Verdict;
 
     const REVISION: Revision = Revision::V2025_11_25;
 
-    /// The violations by the result of a call with a text, with all rules about results.
+    /// The violations by the result of a call with a text, with all rules about calls.
     fn broken_by(result: &Value) -> Vec<OracleViolation> {
+        broken_by_messages(Vec::new(), json!({ "jsonrpc": "2.0", "id": 1, "result": result }))
+    }
+
+    /// The violations by these requests and notifications during a call, or by its response, with all rules about calls.
+    fn broken_by_messages(messages: Vec<Value>, response: Value) -> Vec<OracleViolation> {
         let cases = load(None, &[]).expect("they are sound");
-        let rules = cases.into_iter().filter(|case| case.is_about_call_results() && case.runs_in(REVISION));
-        let opening = json!({ "protocolVersion": REVISION.as_str(), "capabilities": { "tools": {} } });
-        let session_parameters = SessionParameters { opening: Some(opening), ..SessionParameters::default() };
-        let arguments = json!({ "text": "a" });
-        let params = json!({ "name": "echo", "arguments": arguments });
-        let call = Call {
-            kind: CallKind::Valid,
-            validity: Validity::Valid,
-            arguments: Arguments::Json(arguments),
-            choices: None,
+        let rules = cases.into_iter().filter(|case| case.is_about_calls() && case.runs_in(REVISION));
+        let opening = json!({ "protocolVersion": REVISION.as_str(), "capabilities": { "tools": {}, "logging": {} } });
+        let session_parameters = SessionParameters {
+            client_capabilities: json!({ "elicitation": {} }),
+            opening: Some(opening),
+            ..SessionParameters::default()
         };
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         let exchange = FuzzExchange {
-            call: Arc::new(call),
-            line: request.to_string().into_bytes().into(),
-            id: 1,
-            responses: vec![json!({ "jsonrpc": "2.0", "id": 1, "result": result })],
-            noise: Vec::new(),
-            outcome: ExchangeOutcome::Answered,
-            duration: Duration::ZERO,
-            alone: true,
+            other: OtherOutput { noise: Vec::new(), messages },
+            ..FuzzExchange::answered(json!({ "text": "a" }), vec![response])
         };
         ResultRules::new(rules.map(Arc::new).collect(), REVISION, session_parameters).judge(&exchange)
     }
@@ -138,6 +133,27 @@ mod tests {
             (Some("content-image"), "content/image-base64")
         );
         assert!(broken[0].fix.as_ref().is_some_and(|fix| fix.contains("base64")), "{broken:?}");
+    }
+
+    #[test]
+    fn the_messages_of_the_server_during_a_call_are_judged_too() {
+        let error = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32602, "message": "no" } });
+        let log = |level: &str| {
+            let params = json!({ "level": level, "data": "a" });
+            json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
+        };
+        assert_eq!(broken_by_messages(vec![log("warning")], error.clone()), []);
+        let broken = broken_by_messages(vec![log("warning"), log("warn")], error.clone());
+        assert_eq!(broken.len(), 1, "{broken:?}");
+        assert_eq!(broken[0].signature.as_str(), "logging/shape");
+        let form = |properties: Value| {
+            let schema = json!({ "type": "object", "properties": properties });
+            let params = json!({ "message": "a", "requestedSchema": schema });
+            json!({ "jsonrpc": "2.0", "id": "ask", "method": "elicitation/create", "params": params })
+        };
+        assert_eq!(broken_by_messages(vec![form(json!({ "a": { "type": "string" } }))], error.clone()), []);
+        let broken = broken_by_messages(vec![form(json!({ "a": { "type": "object" } }))], error);
+        assert!(broken.iter().any(|violation| violation.signature == "elicitation/form-schema"), "{broken:?}");
     }
 
     #[test]

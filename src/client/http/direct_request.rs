@@ -35,6 +35,8 @@ pub(crate) enum ReadUntil {
     Answer,
     /// To its end.
     End,
+    /// To its end, and until the server has closed most connections that clients have closed.
+    Closed,
 }
 
 /// How the body of a request is sent.

@@ -276,7 +276,9 @@ impl DirectResponseReader {
             let waited = format!("no response within {limit:.1?}");
             self.sender.send_modify(|progress| progress.end.failure = Some(waited));
         }
+        let half_closed = if self.until == ReadUntil::Closed { self.client.endpoint.half_closed().await } else { None };
         self.sender.send_modify(|progress| {
+            progress.end.half_closed = half_closed;
             let value = exchange_to_json(&self.request, progress.head.as_ref(), Some(&progress.end));
             progress.end.standing = url_relation(&self.client.endpoint.url, &value);
             progress.end.listens_at = self.client.endpoint.listens_at();
@@ -396,7 +398,7 @@ impl DirectResponseReader {
             enough |= match self.until {
                 ReadUntil::Head | ReadUntil::Event => true,
                 ReadUntil::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
-                ReadUntil::End => false,
+                ReadUntil::End | ReadUntil::Closed => false,
             };
         }
         self.sender.send_modify(|progress| {

@@ -14,7 +14,8 @@ use super::direct_request::{FOREIGN_AUTHORIZATION, FurtherTokens, SECOND_AUTHORI
 use super::endpoint_error::HttpEndpointError;
 use super::listening;
 use crate::client::secrets::{Secrets, is_public, is_secret_header};
-use crate::limits::http::{CONNECT_TIMEOUT, MAX_CONNECTION_IDLE_TIME};
+use crate::limits::WAIT_POLL_INTERVAL;
+use crate::limits::http::{CONNECT_TIMEOUT, HALF_CLOSED_TIMEOUT, MANY_HALF_CLOSED, MAX_CONNECTION_IDLE_TIME};
 
 /// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,6 +219,20 @@ impl HttpEndpoint {
     pub(super) fn listens_at(&self) -> Option<&'static str> {
         let port = self.url.port_or_known_default().filter(|_| self.is_loopback())?;
         *self.listens_at.get_or_init(|| listening::listens_at(port))
+    }
+
+    /// How many connections that clients have closed a server on this machine has not, once they are few, or the time for
+    /// that is over. Nothing where the system does not show it.
+    pub(super) async fn half_closed(&self) -> Option<usize> {
+        let port = self.url.port_or_known_default().filter(|_| self.is_loopback())?;
+        let began = Instant::now();
+        loop {
+            let count = listening::half_closed(port)?;
+            if count < MANY_HALF_CLOSED || began.elapsed() >= HALF_CLOSED_TIMEOUT {
+                return Some(count);
+            }
+            tokio::time::sleep(WAIT_POLL_INTERVAL).await;
+        }
     }
 
     /// Whether the server accepts a connection within a limit.

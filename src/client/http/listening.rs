@@ -1,16 +1,33 @@
-//! At which addresses of this machine a server listens, as the system's tables of sockets show it (Linux, `/proc/net`).
+//! At which addresses of this machine a server listens, and which connections it has not closed, as the system's tables of
+//! sockets show it (Linux, `/proc/net`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where the server at a port of the loopback interface listens: `loopback`, or `every-address` if it accepts connections
 /// from other machines as well. Nothing where the system does not show it.
 pub(super) fn listens_at(port: u16) -> Option<&'static str> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
+    class_of(tables()?.iter().flat_map(|table| table.lines().filter_map(listener)), port)
+}
+
+/// How many connections to a port of this machine the client has closed and the server has not. Nothing where the system
+/// does not show it.
+pub(super) fn half_closed(port: u16) -> Option<usize> {
+    Some(tables()?.iter().flat_map(|table| table.lines()).filter(|line| is_half_closed(line, port)).count())
+}
+
+/// The tables, if the system has them.
+fn tables() -> Option<[String; 2]> {
     // Without one of the tables the system has no such sockets.
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
-    class_of(tables.iter().flat_map(|table| table.lines().filter_map(listener)), port)
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    cfg!(target_os = "linux").then(|| ["/proc/net/tcp", "/proc/net/tcp6"].map(read))
+}
+
+/// Whether a line of a table is about a connection to a port that only its client has closed.
+fn is_half_closed(line: &str, port: u16) -> bool {
+    const WAITS_FOR_CLOSE: &str = "08";
+    let mut fields = line.split_whitespace().skip(1);
+    let own = fields.next().and_then(|address| u16::from_str_radix(address.split_once(':')?.1, 16).ok());
+    own == Some(port) && fields.nth(1) == Some(WAITS_FOR_CLOSE)
 }
 
 /// A connection to the loopback interface reaches the socket that listens there, and without one that of every address.
@@ -63,6 +80,14 @@ mod tests {
             let expected = expected.map(|(address, port)| (address.parse().expect("an address"), port));
             assert_eq!(listener(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn only_connections_that_the_client_has_closed_count_as_half_closed() {
+        let row = |state: &str| format!("1: 0100007F:1F90 0100007F:9C40 {state} 00000000:00000000");
+        assert!(is_half_closed(&row("08"), 8080));
+        assert!(!is_half_closed(&row("01"), 8080) && !is_half_closed(&row("08"), 0x9C40));
+        assert!(!is_half_closed("  sl  local_address rem_address   st tx_queue", 8080) && !is_half_closed("", 0));
     }
 
     #[test]

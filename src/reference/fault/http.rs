@@ -119,6 +119,7 @@ faults! {
     TasksListedToAll, "http-tasks-listed-to-all", ONLY_2025_11_25, "lists the tasks of other sessions in one without tasks";
     EndedSessionsKept, "http-ended-sessions-kept", SESSIONS, "serves nothing after 200 sessions, although they have ended";
     ConnectionsKept, "http-connections-kept", STREAMABLE, "serves nothing after 200 requests that close their connections";
+    ConnectionsUnclosed, "http-connections-unclosed", STREAMABLE, "closes no connection, also if the client has closed it";
     NewestSessionOnly, "http-newest-session-only", SESSIONS, "never answers calls in a session once another one was opened";
     UpdatesEverySession, "http-updates-every-session", SESSIONS, "sends resource updates to every session, subscribed or not";
     // sessions

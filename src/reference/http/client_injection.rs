@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{CONNECTION, HeaderMap};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::injection::has;
@@ -84,11 +85,17 @@ impl NewestSession {
 pub(super) struct KeptResources {
     sessions: AtomicUsize,
     connections: AtomicUsize,
+    unclosed: Mutex<Vec<TcpStream>>,
 }
 
 impl KeptResources {
     /// How many there are.
     const MOST: usize = 200;
+
+    /// Keeps a connection that is over.
+    pub(super) fn keep_open(&self, stream: TcpStream) {
+        self.unclosed.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+    }
 
     /// Refuses a request for which there is nothing left.
     pub(super) fn refuse(&self, headers: &HeaderMap, message: &Value, faults: &FaultSet) -> Option<HttpResponse> {

@@ -142,6 +142,7 @@ async fn serve_all(
         // Send small responses at once.
         let _unsupported = stream.set_nodelay(true);
         let server = Arc::clone(&server);
+        let keeper = Arc::clone(&server);
         connections.spawn(async move {
             let title_case = has(&server.faults, HttpFault::HeaderNameCase) && uses_title_case_headers(&stream).await;
             let requests = Arc::new(AtomicUsize::new(0));
@@ -152,9 +153,16 @@ async fn serve_all(
                     Ok::<_, io::Error>(server.respond(request, title_case).await)
                 }
             });
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), response);
             // A client that disconnects does not affect the others.
-            let _gone =
-                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), response).await;
+            if has(&keeper.faults, HttpFault::ConnectionsUnclosed) {
+                if let Ok(parts) = connection.without_shutdown().await {
+                    keeper.kept.keep_open(parts.io.into_inner());
+                }
+            } else {
+                let _gone = connection.await;
+            }
         });
         while connections.try_join_next().is_some() {}
     }

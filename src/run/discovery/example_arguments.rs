@@ -137,10 +137,11 @@ pub(super) fn is_moderate(value: &Value) -> bool {
     }
 }
 
-/// Paths that the server can access, the most useful last: a folder on its command line, and a file in it.
+/// Paths that the server can access, the most useful last: the last folder among words of its command line and values of its
+/// variables, and a file in it.
 pub(in crate::run) fn known_paths(words: &[impl AsRef<OsStr>], directory: Option<&Path>) -> Vec<String> {
     // An argument of a call is a JSON string, so only Unicode names can be given in one.
-    let words: Vec<&str> = words.iter().skip(1).filter_map(|word| word.as_ref().to_str()).collect();
+    let words: Vec<&str> = words.iter().filter_map(|word| word.as_ref().to_str()).collect();
     let below = |word: &str| match directory {
         Some(directory) => directory.join(word),
         None => Path::new(word).to_owned(),

@@ -112,13 +112,11 @@ fn known_values(session: &Session, plan: &Plan, inventory: &Inventory) -> KnownV
     };
     if let Some(server) = server {
         let directory: Option<PathBuf> = server.directory.clone().or_else(|| std::env::current_dir().ok());
-        let words: Vec<_> = server.started_command().collect();
+        let words: Vec<_> = server.words_of_places().collect();
         let mut paths = known_paths(&words, directory.as_deref());
         let more = paths.first().map(|folder| files_of_each_kind(folder, directory.as_deref(), &paths));
         if let Some(directory) = &directory {
-            // The program's name is not a path that is looked for.
-            let words = ["".as_ref(), directory.as_os_str()];
-            paths.extend(known_paths(&words, None));
+            paths.extend(known_paths(&[directory.as_os_str()], None));
         }
         paths.extend(more.into_iter().flatten());
         let is_folder = |path: &String| match &directory {

@@ -180,6 +180,8 @@ pub(super) struct SavedEnd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     listens_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    half_closed: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     set_aside: Option<String>,
 }
 
@@ -237,6 +239,7 @@ impl SavedEnd {
             failure: shown(&end.failure),
             unanswered: end.unanswered.as_ref().map(|id| masked(mask, id)),
             listens_at: end.listens_at.map(str::to_owned),
+            half_closed: end.half_closed,
             url_relation: end.standing.as_ref().map(|relation| masked(mask, relation)),
             set_aside: end.set_aside.map(|reason| reason.as_str().to_owned()),
         }
@@ -270,6 +273,7 @@ impl SavedEnd {
             complete: self.complete,
             unanswered: self.unanswered,
             listens_at: self.listens_at.map(|name| known(&LISTENERS, &name)).transpose()?,
+            half_closed: self.half_closed,
             standing: self.url_relation,
             set_aside: self.set_aside.map(set_aside).transpose()?,
         })

@@ -66,6 +66,13 @@ pub(super) fn add_noise(line: &mut Vec<u8>) {
     line.splice(0..0, *b"[debug] transform: took a shortcut\n");
 }
 
+/// Inserts a log notification of no known level before a line.
+pub(super) fn add_odd_log(line: &mut Vec<u8>) {
+    let params = json!({ "level": "warn", "data": "search: took a shortcut" });
+    let message = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+    line.splice(0..0, format!("{message}\n").into_bytes());
+}
+
 /// Writes a line twice.
 pub(super) fn duplicate(line: &mut Vec<u8>) {
     line.extend_from_within(..);

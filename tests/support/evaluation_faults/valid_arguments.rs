@@ -6,7 +6,9 @@ use super::effect::Effect::{
     AddTool, BreakTool, ChangeBytes, ChangeMessage, ChangeResult, ChangeResultEachCall, Crash, Freeze, Hang,
     ProtocolError, ToolError,
 };
-use super::effect::{add_noise, duplicate, set_structured, set_text, truncate, unescape_breaks, unescape_quotes};
+use super::effect::{
+    add_noise, add_odd_log, duplicate, set_structured, set_text, truncate, unescape_breaks, unescape_quotes,
+};
 use super::fault::FaultSpec;
 use super::trigger::Trigger::ValidArguments;
 use super::trigger::{any_step, contains, depth, has_duplicates, has_exactly_keys, integer, items, number, string};
@@ -65,6 +67,18 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         is_minimal: |_, arguments| {
             has_exactly_keys(arguments, &["query", "tags"])
                 && arguments["tags"].as_array().is_some_and(|tags| tags.len() == 4)
+        },
+    },
+    FaultSpec {
+        name: "search-tags-log",
+        description: "logs at an unknown level when search has three tags",
+        tool: "search",
+        trigger: ValidArguments(|arguments| items(arguments, "tags").is_some_and(|tags| tags.len() == 3)),
+        effect: ChangeBytes(add_odd_log),
+        oracles: &["fuzz/result-rules"],
+        is_minimal: |_, arguments| {
+            has_exactly_keys(arguments, &["query", "tags"])
+                && arguments["tags"].as_array().is_some_and(|tags| tags.len() == 3)
         },
     },
     FaultSpec {

@@ -14,7 +14,7 @@ use crate::campaign::calls::fuzz_call::{Burst, BurstEnd, FuzzCall};
 use crate::campaign::limits::{
     MAX_LOST_SESSIONS, MAX_UNRELATED_LINES, SHORT_WRONG_ID_TIMEOUT, WRONG_ID_TIMEOUT, WRONG_IDS_BEFORE_SHORT_TIMEOUT,
 };
-use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, is_noise};
+use crate::check::fuzz::{ExchangeOutcome, FuzzExchange, OtherOutput, is_noise};
 use crate::client::{EndReason, WaitOutcome};
 use crate::spec::Era;
 use crate::wire::{Frame, FramingError, MessageKind, is_lost_id, same_id, same_id_loosely};
@@ -25,8 +25,8 @@ struct InFlight<'s> {
     /// In the order of their ids.
     pending: VecDeque<PendingCall>,
     burst: Burst,
-    /// Lines that are not messages, reported with the next answered call.
-    noise: Vec<String>,
+    /// What answers no call, reported with the next answered one.
+    other: OtherOutput,
     /// A response whose id matches no call.
     unmatched: Option<Value>,
     /// How much memory the answers so far take, in bytes.
@@ -41,7 +41,7 @@ impl<'s> InFlight<'s> {
     fn new(fuzz_calls: &'s [FuzzCall]) -> Self {
         let burst = Burst::default();
         let pending = VecDeque::new();
-        Self { fuzz_calls, pending, burst, noise: Vec::new(), unmatched: None, answer_bytes: 0 }
+        Self { fuzz_calls, pending, burst, other: OtherOutput::default(), unmatched: None, answer_bytes: 0 }
     }
 
     /// The position of the pending call with an id.
@@ -69,6 +69,8 @@ impl ServerProcess {
         }
         self.ensure_started().await?;
         let mut state = InFlight::new(fuzz_calls);
+        // What came with other requests belongs to none of these calls.
+        self.other.messages.clear();
         let (mut left, mut unrelated) = (limit, 0_usize);
         loop {
             if self.is_out_of_time() {
@@ -203,13 +205,13 @@ impl ServerProcess {
 
     /// Abandons the calls in flight.
     fn abort(&mut self, state: InFlight<'_>, limit: Duration) -> Burst {
-        let InFlight { fuzz_calls, pending, mut burst, mut noise, .. } = state;
+        let InFlight { fuzz_calls, pending, mut burst, mut other, .. } = state;
         for pending_call in pending {
             let has_ended = matches!(burst.end, Some(BurstEnd::Ended { .. }));
             if pending_call.reacted && !has_ended {
                 // Only the request after it is unanswered, which other cases judge.
                 let call = &fuzz_calls[pending_call.index];
-                let exchange = Self::exchange(call, &pending_call, Vec::new(), ExchangeOutcome::Answered, &mut noise);
+                let exchange = Self::exchange(call, &pending_call, Vec::new(), ExchangeOutcome::Answered, &mut other);
                 burst.done.push((pending_call.index, exchange));
                 continue;
             }
@@ -221,7 +223,7 @@ impl ServerProcess {
                 _ => ExchangeOutcome::TimedOut { waited: limit.min(pending_call.since.elapsed()) },
             };
             let exchange =
-                Self::exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), outcome, &mut noise);
+                Self::exchange(&fuzz_calls[pending_call.index], &pending_call, Vec::new(), outcome, &mut other);
             burst.open.push((pending_call.index, exchange));
         }
         // A silent process may only be slow.
@@ -237,7 +239,7 @@ impl ServerProcess {
             pending_call,
             responses,
             ExchangeOutcome::Answered,
-            &mut state.noise,
+            &mut state.other,
         );
         state.burst.done.push((pending_call.index, exchange));
     }
@@ -267,11 +269,11 @@ impl ServerProcess {
                 return true;
             }
             _ if is_noise(frame.json()) => {
-                self.add_noise(&frame);
-                state.noise.append(&mut self.noise);
+                self.other.add_noise(&frame);
+                state.other.append(&mut self.other);
                 return false;
             }
-            _ => {}
+            _ => state.other.add_messages(&frame),
         }
         let mut progress = false;
         let several = match frame.value {
@@ -338,14 +340,14 @@ impl ServerProcess {
         pending_call: &PendingCall,
         responses: Vec<Value>,
         outcome: ExchangeOutcome,
-        noise: &mut Vec<String>,
+        other: &mut OtherOutput,
     ) -> FuzzExchange {
         FuzzExchange {
             call: Arc::clone(&fuzz_call.call),
             line: Arc::clone(&pending_call.line),
             id: pending_call.id,
             responses,
-            noise: std::mem::take(noise),
+            other: std::mem::take(other),
             outcome,
             duration: pending_call.since.elapsed(),
             alone: pending_call.alone,

@@ -219,6 +219,7 @@ fn direct_request(send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<
             Until::Event => ReadUntil::Event,
             Until::Response if !reads => ReadUntil::Answer,
             Until::Response | Until::End => ReadUntil::End,
+            Until::Closed => ReadUntil::Closed,
         },
         limit,
         step_id: Some(step_id),
