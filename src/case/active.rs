@@ -29,6 +29,8 @@ pub struct Active {
     pub process: Process,
     /// How the process of the case's own is started.
     pub start: Start,
+    /// Whether it runs once for all revisions with a handshake, over stdio.
+    pub once: bool,
     /// The capabilities that the client declares in a process of its own.
     pub client_capabilities: Option<Value>,
     /// The client's responses to requests of the server, by method; to other methods it responds as usual.

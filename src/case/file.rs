@@ -97,6 +97,11 @@ pub(super) struct CaseFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Start>"))]
     pub(super) start: Start,
+    /// Whether the case runs once for all revisions with a handshake, each of which judges what it showed: for what does not
+    /// depend on the revision, with a process of the case's own. By default each revision runs it. Over HTTP each does.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = false)))]
+    pub(super) once: bool,
     /// The capabilities that the client declares in a process of the case's own.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Object>"))]

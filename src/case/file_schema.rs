@@ -165,7 +165,8 @@ mod tests {
             .to_value();
         simplify(&mut schema);
         let kinds = ["watch", "rules", "provoked-by"];
-        let of_steps = ["steps", "for-each", "process", "client-capabilities", "client-responses", "across-steps"];
+        let of_steps =
+            ["steps", "for-each", "process", "once", "client-capabilities", "client-responses", "across-steps"];
         let kind = |required: &[&str], foreign: &[&[&str]]| {
             let foreign = foreign.concat().into_iter().map(|name| (name.to_owned(), json!(false)));
             json!({"required": required, "properties": foreign.collect::<serde_json::Map<_, _>>()})

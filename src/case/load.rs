@@ -869,6 +869,10 @@ mod tests {
                 passive(&format!("\"client-capabilities\": {{}}, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
                 "5:1: `client-capabilities` needs a process of the case's own: set `process` to `fresh`",
             ),
+            (
+                passive(&format!("\"once\": true, \"steps\": [{{\"raw\": \"\", {EXPECT}}}]")),
+                "5:1: `once` needs a process of the case's own: set `process` to `fresh`",
+            ),
         ]);
     }
 

@@ -35,6 +35,7 @@ pub(super) fn case(id: String, source: Source, file: CaseFile) -> Option<Case> {
             for_each: file.for_each,
             process: file.process,
             start: file.start,
+            once: file.once,
             client_capabilities: file.client_capabilities,
             client_responses: file.client_responses,
             across_steps: file.across_steps,

@@ -106,6 +106,7 @@ fn check_kind(checker: &mut Checker<'_>, case: &Map<String, Value>) {
             "steps",
             "for-each",
             "process",
+            "once",
             "client-capabilities",
             "across-steps",
             "needs",
@@ -133,7 +134,7 @@ fn check_kind(checker: &mut Checker<'_>, case: &Map<String, Value>) {
             if !has("rules") {
                 checker.report_name("/watch", "`watch` needs `rules`");
             }
-            for name in ["for-each", "process", "client-capabilities", "client-responses", "across-steps"]
+            for name in ["for-each", "process", "once", "client-capabilities", "client-responses", "across-steps"]
                 .into_iter()
                 .filter(|name| has(name))
             {

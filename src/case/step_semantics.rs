@@ -58,6 +58,9 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
     if case.contains_key("start") && !matches!(text(case, "process"), Some("fresh" | "uninitialized")) {
         checker.report_name("/start", "`start` needs a process of the case's own: set `process` to `fresh`");
     }
+    if case.contains_key("once") && !matches!(text(case, "process"), Some("fresh" | "uninitialized")) {
+        checker.report_name("/once", "`once` needs a process of the case's own: set `process` to `fresh`");
+    }
     if let Some(declare) = case.get("client-capabilities") {
         checker.check_no_placeholder(declare, "/client-capabilities");
     }

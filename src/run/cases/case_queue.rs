@@ -11,8 +11,8 @@ use super::additional_session::open_additional_session;
 use super::attribution::attribute_side_by_side;
 use super::case_run::{allow_startup, carry_out_fresh, judge};
 use super::case_session::{
-    ClosedSessions, OpenError, close, close_own, declared_capabilities, is_unusable, open, open_for_case, purpose_of,
-    session_refusal, was_refused,
+    ClosedSessions, OpenError, close, close_own, declared_capabilities, fails_as_usual, is_unusable, open,
+    open_for_case, purpose_of, session_refusal, was_refused,
 };
 use super::deferred::rests_on_open_silence;
 use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_lasting_call, uses_tools};
@@ -50,7 +50,7 @@ pub(in crate::run) async fn run_on_main_session(
     let mut queue = SessionQueue { remaining_discovery, shows_more: true, ..queue };
     queue.history.with_discovery = true;
     queue.made_first_calls = true;
-    queue.run(cases, early, JoinSet::new(), permit).await
+    queue.run(cases, early, JoinSet::new(), Some(permit)).await
 }
 
 /// Runs the cases that may harm the server, on a session that declares no capabilities.
@@ -73,6 +73,9 @@ async fn run_disposable_queue(
     let permit = permit_request.granted().await;
     match open(&target, json!({}), PURPOSE).await {
         Ok(session) => {
+            // Its process is idle most of the time. Over HTTP, all sessions share one process.
+            let is_http = session.connection.is_http();
+            let permit = if is_http { Some(permit) } else { target.context.release_if_idle(permit) };
             let mut queue = SessionQueue::new(target, session, json!({}), PURPOSE);
             queue.target.first_inventory().await;
             let mut early = EarlyCases::default();
@@ -200,7 +203,7 @@ impl SessionQueue {
         cases: Vec<Arc<Case>>,
         early: EarlyCases,
         mut more: JoinSet<ClosedSessions>,
-        permit: ProcessPermit,
+        permit: Option<ProcessPermit>,
     ) -> ClosedSessions {
         let revision = self.target.revision;
         let (damaging, harmless): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| may_damage(case, revision));
@@ -219,7 +222,7 @@ impl SessionQueue {
         self.run_side_by_side(early.damaging).await;
         self.run_side_by_side(damaging).await;
         self.finish_sessions(more).await;
-        let _permit = self.target.context.release_if_idle(permit);
+        let _permit = permit.and_then(|permit| self.target.context.release_if_idle(permit));
         let shows_more = self.shows_more && self.target.stop_reason().is_none();
         if let Some(mut session) = self.session {
             if shows_more && !is_unusable(&self.target, &session) {
@@ -471,13 +474,13 @@ async fn run_own_process(
     shared_results: Option<Arc<SharedResults>>,
 ) -> ClosedSessions {
     let Body::Active(body) = &case.body else { return Vec::new() };
-    if let Some(shared_results) = shared_results {
-        return report_shared(target, &case, body, &shared_results).await;
-    }
     if body.start != Start::default() && matches!(target.context.plan.launcher, Launcher::InProcess(_)) {
         let reason = "the case starts the server in a way of its own, and it runs in this process";
         target.report(&case, Judgement::skip(reason), None);
         return Vec::new();
+    }
+    if let Some(shared_results) = shared_results {
+        return report_shared(target, &case, body, &shared_results).await;
     }
     if case.needs.client_request.is_some() {
         // No process is needed if the server does not send such requests.
@@ -526,10 +529,7 @@ async fn run_own_process(
     {
         judged = Judgement::error(refusal);
     }
-    if !judged.findings.is_empty()
-        && body.start != Start::default()
-        && let Some(reason) = fails_as_usual(&target).await
-    {
+    if let Some(reason) = fails_as_usual(&target, body, &judged).await {
         judged = Judgement::error(reason);
     }
     target.report(&case, judged, Some(began));
@@ -538,19 +538,6 @@ async fn run_own_process(
     let mut closed = vec![close_own(&target, session).await];
     closed.extend(others);
     closed
-}
-
-/// Why one more process, started as usual, cannot be opened, if it cannot: then the way in which a case started its own
-/// proves nothing.
-async fn fails_as_usual(target: &Target) -> Option<String> {
-    const PURPOSE: &str = "control process";
-    match open(target, full_capabilities(target.revision), PURPOSE).await {
-        Ok(session) => {
-            target.context.close_in_background(session.connection, PURPOSE);
-            None
-        }
-        Err(OpenError { reason, .. }) => Some(reason),
-    }
 }
 
 /// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::case::{Active, Case, Locale, Process, StandardError};
+use crate::case::{Active, Case, Locale, Process, StandardError, Start};
+use crate::check::Judgement;
 use crate::context::ClosedConnection;
 use crate::limits::MAX_SILENT_STARTS;
 use crate::run::target_state::Target;
@@ -207,6 +208,22 @@ pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: Strin
         return open_started(target, capabilities, &purpose, start).await;
     }
     Session::connect(context, target.revision, capabilities, purpose, start).map_err(|error| error.to_string().into())
+}
+
+/// For findings of a case that starts the server in a way of its own: why one more process, started as usual, cannot be
+/// opened, if it cannot. Then they prove nothing.
+pub(super) async fn fails_as_usual(target: &Target, body: &Active, judged: &Judgement) -> Option<String> {
+    const PURPOSE: &str = "control process";
+    if judged.findings.is_empty() || body.start == Start::default() {
+        return None;
+    }
+    match open(target, full_capabilities(target.revision), PURPOSE).await {
+        Ok(session) => {
+            target.context.close_in_background(session.connection, PURPOSE);
+            None
+        }
+        Err(OpenError { reason, .. }) => Some(reason),
+    }
 }
 
 /// Whether the session can no longer be used. A server that exceeded the output limit is abandoned.

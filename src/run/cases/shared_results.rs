@@ -1,5 +1,5 @@
 //! Runs cases once for all revisions: those that send the same messages in every handshake revision to an unopened
-//! process. Each revision judges the transcript itself.
+//! process, and those that say so themselves. Each revision judges the transcript itself.
 //!
 //! It decides which cases these are and which revision runs them. A failure is confirmed in each revision separately.
 
@@ -11,8 +11,9 @@ use tokio::sync::OnceCell;
 
 use super::case_run::{CaseRun, carry_out_fresh, judge};
 use super::case_session::{
-    ClosedSession, ClosedSessions, OpenError, close_own, give_up_cut_off, open_for_case, purpose_of,
+    ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
+use super::needs::{declares_needed_capabilities, missing_capabilities};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
@@ -46,7 +47,7 @@ impl SharedResults {
 pub(super) fn is_shared(target: &Target, case: &Case, body: &Active) -> bool {
     target.revision.era() == Era::Handshake
         && target.context.plan.transport() == Transport::Stdio
-        && is_independent_of_revision(case, body)
+        && (body.once || is_independent_of_revision(case, body))
 }
 
 /// Whether neither the messages of a case nor their receiver depend on the revision or on the server's inventory.
@@ -77,6 +78,10 @@ pub(super) async fn report_shared(
     // The waiting revisions hold no permit, and the first to complete discovery runs the case.
     let inventory = target.inventory().await;
     let began = Instant::now();
+    if !declares_needed_capabilities(case, &inventory.session_parameters) {
+        target.report(case, Judgement::skip(missing_capabilities(case)), Some(began));
+        return Vec::new();
+    }
     let cell = shared_results.cell_of(case);
     let run_target = target.clone();
     let mut ran_here = false;
@@ -93,16 +98,23 @@ pub(super) async fn report_shared(
             return sessions;
         }
     };
-    let judged = if let Some(reason) = target.stop_reason() {
+    let mut judged = if let Some(reason) = target.stop_reason() {
         Judgement::error(reason)
     } else {
         let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
         let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
         judge(&target, case, body, &run)
     };
+    if let Some(reason) = fails_as_usual(&target, body, &judged).await {
+        judged = Judgement::error(reason);
+    }
     target.report(case, judged, Some(began));
     if outcome.cut_off {
         give_up_cut_off(&target);
+    }
+    // Passive cases of another revision have nothing to say of a session that this one opened.
+    if body.once && !ran_here {
+        return Vec::new();
     }
     let mut session_parameters = outcome.session_parameters.clone();
     if session_parameters.opening.is_none() {
@@ -113,8 +125,8 @@ pub(super) async fn report_shared(
 
 /// Runs a case on its own process, and closes that.
 async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
-    // Every revision waits for it.
-    let context = target.context.with_priority(true);
+    // Every revision waits for it, unless it says of itself that it runs once.
+    let context = target.context.with_priority(!body.once);
     let permit = context.request_permit().granted().await;
     if let Some(reason) = target.stop_reason() {
         return Err(reason.into());
@@ -144,5 +156,22 @@ mod tests {
         for id in ["stdio/exit-on-eof", "lifecycle/ping", "stateless/prior-context"] {
             assert!(!shared_cases.contains(&id), "{id}");
         }
+    }
+
+    #[test]
+    fn a_case_that_runs_once_has_the_same_steps_in_every_revision_with_a_handshake() {
+        let cases = load(None, &[]).expect("they are sound");
+        let mut seen = 0;
+        for case in &cases {
+            let Body::Active(Active { once: true, steps, .. }) = &case.body else { continue };
+            let with_handshake: Vec<_> = case.revisions.iter().filter(|one| one.era() == Era::Handshake).collect();
+            for step in steps {
+                let carried_out = |one: &&_| step.revisions.is_none_or(|revisions| revisions.contains(**one));
+                let count = with_handshake.iter().filter(carried_out).count();
+                assert!(count == 0 || count == with_handshake.len(), "{}", case.id);
+            }
+            seen += 1;
+        }
+        assert!(seen > 0);
     }
 }
