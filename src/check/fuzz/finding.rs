@@ -36,12 +36,12 @@ pub(crate) fn finding(
     finding.value.clone_from(&violation.value);
     finding.subjects = vec![tool.to_owned()];
     finding.fix.clone_from(violation.fix.as_ref().unwrap_or(&case.fix));
-    finding.evidence = exchanges.iter().flat_map(evidence).collect();
+    finding.evidence = exchanges.iter().flat_map(|exchange| evidence(exchange, violation)).collect();
     Some(finding)
 }
 
-/// What was sent and received for a call.
-fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
+/// What was sent and received for a call; of the server's own messages those that a violation is about, or else the first.
+fn evidence(exchange: &FuzzExchange, violation: &OracleViolation) -> Vec<Evidence> {
     let at_ms = milliseconds(exchange.duration);
     let piece = |direction, at_ms, text: &str| {
         let shown = first_bytes(text, MAX_LINE_BYTES);
@@ -54,7 +54,12 @@ fn evidence(exchange: &FuzzExchange) -> Vec<Evidence> {
         ..piece(Direction::Received, at_ms, &message.to_string())
     };
     all.extend(exchange.other.noise.iter().take(4).map(|line| piece(Direction::Received, at_ms, line)));
-    all.extend(exchange.other.messages.iter().take(4).map(received));
+    let messages = &exchange.other.messages;
+    let is_meant = |message: &&Value| violation.value.as_ref() == Some(*message);
+    match messages.iter().find(is_meant) {
+        Some(meant) => all.push(received(meant)),
+        None => all.extend(messages.iter().take(4).map(received)),
+    }
     all.extend(exchange.responses.iter().take(4).map(|response| match http_status(response) {
         Some(status) => piece(Direction::Event, at_ms, &format!("{status}, without a JSON-RPC message")),
         None => received(response),
