@@ -78,7 +78,8 @@ pub(super) async fn report_shared(
     // The waiting revisions hold no permit, and the first to complete discovery runs the case.
     let inventory = target.inventory().await;
     let began = Instant::now();
-    if !declares_needed_capabilities(case, &inventory.session_parameters) {
+    let session_parameters = &inventory.session_parameters;
+    if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
         target.report(case, Judgement::skip(missing_capabilities(case)), Some(began));
         return Vec::new();
     }
