@@ -9,11 +9,12 @@ use tokio::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use super::case_run::{CaseRun, carry_out_fresh, judge};
+use super::case_run::{CaseRun, inventory_for, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
 use super::needs::{declares_needed_capabilities, missing_capabilities};
+use super::parallel_executions::carry_out_on_own_process;
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
@@ -21,7 +22,7 @@ use crate::inventory::Inventory;
 use crate::run::target_state::Target;
 use crate::session::full_capabilities;
 use crate::spec::{Era, Transport};
-use crate::transcript::SessionParameters;
+use crate::transcript::{Event, SessionParameters};
 
 /// The results of the cases that run once for all revisions, by case id.
 #[derive(Debug, Default)]
@@ -75,8 +76,9 @@ pub(super) async fn report_shared(
     body: &Active,
     shared_results: &SharedResults,
 ) -> ClosedSessions {
-    // The waiting revisions hold no permit, and the first to complete discovery runs the case.
-    let inventory = target.inventory().await;
+    // The waiting revisions hold no permit, and the first to know what the case needs runs it.
+    target.inventory().await;
+    let inventory = inventory_for(&target, case, body).await;
     let began = Instant::now();
     let session_parameters = &inventory.session_parameters;
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
@@ -86,10 +88,12 @@ pub(super) async fn report_shared(
     let cell = shared_results.cell_of(case);
     let run_target = target.clone();
     let mut ran_here = false;
+    let mut others = ClosedSessions::new();
+    let of_others = &mut others;
     let outcome = cell
         .get_or_try_init(|| {
             ran_here = true;
-            run_once(run_target, case, body, &inventory)
+            run_once(run_target, case, body, &inventory, of_others)
         })
         .await;
     let outcome = match outcome {
@@ -113,19 +117,29 @@ pub(super) async fn report_shared(
     if outcome.cut_off {
         give_up_cut_off(&target);
     }
-    // Passive cases of another revision have nothing to say of a session that this one opened.
-    if body.once && !ran_here {
-        return Vec::new();
-    }
     let mut session_parameters = outcome.session_parameters.clone();
     if session_parameters.opening.is_none() {
         session_parameters.client_capabilities = full_capabilities(target.revision);
     }
-    vec![ClosedSession { ended: outcome.ended.clone(), session_parameters, borrowed: !ran_here }]
+    let mut ended = outcome.ended.clone();
+    if body.once && !ran_here {
+        // The messages say nothing of another revision, but how the process ended does.
+        ended.entries.retain(|entry| matches!(entry.event, Event::Exited { .. } | Event::Shutdown { .. }));
+        ended.name = None;
+        session_parameters = SessionParameters::default();
+    }
+    others.insert(0, ClosedSession { ended, session_parameters, borrowed: !ran_here });
+    others
 }
 
-/// Runs a case on its own process, and closes that.
-async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
+/// Runs a case on its own process, and on further ones if the server is slow, and closes them; `others` are the further ones.
+async fn run_once(
+    target: Target,
+    case: &Arc<Case>,
+    body: &Active,
+    inventory: &Arc<Inventory>,
+    others: &mut ClosedSessions,
+) -> Result<SharedRun, OpenError> {
     // Every revision waits for it, unless it says of itself that it runs once.
     let context = target.context.with_priority(!body.once);
     let permit = context.request_permit().granted().await;
@@ -133,7 +147,8 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
         return Err(reason.into());
     }
     let mut session = open_for_case(&target, body, purpose_of(case)).await?;
-    let run = carry_out_fresh(&target, case, body, &mut session, inventory).await;
+    let (run, closed) = carry_out_on_own_process(&target, case, body, &mut session, inventory).await;
+    others.extend(closed);
     let cut_off = session.connection.has_overflowed();
     let _permit = context.release_if_idle(permit);
     let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
