@@ -282,10 +282,8 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
             }
         }
     } else if let Some(real) = number.as_f64() {
-        let rounded = [real.trunc(), real.round(), real / 2.0];
-        for value in rounded {
-            let near = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
-            if near(value) {
+        for value in simpler_reals(real) {
+            if value.fract() == 0.0 && value.abs() < 9e15 {
                 #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 is exact")]
                 push(Change::ReplaceWith(Value::from(value as i64)));
             } else if let Some(number) = serde_json::Number::from_f64(value) {
@@ -298,6 +296,20 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
             push(Change::ReplaceWith(Value::Number(positive)));
         }
     }
+}
+
+/// Numbers that may be simpler than a fraction or a number too large for an integer: whole ones, the plainest fraction, those
+/// with fewer digits, and powers of ten whose exponent is nearer to zero.
+fn simpler_reals(real: f64) -> Vec<f64> {
+    /// To how many digits it is rounded.
+    const DIGITS: [usize; 4] = [1, 2, 3, 6];
+    let mut simpler = vec![real.trunc(), real.round(), 0.5_f64.copysign(real)];
+    let parsed = |text: String| text.parse().ok().filter(|value: &f64| value.is_finite());
+    simpler.extend(DIGITS.iter().filter_map(|digits| parsed(format!("{real:.*e}", digits - 1))));
+    let exponent = format!("{real:e}").split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    let halves = std::iter::successors(exponent, |exponent| Some(exponent / 2)).take_while(|exponent| *exponent != 0);
+    simpler.extend(halves.filter_map(|exponent| parsed(format!("1e{exponent}"))).map(|power| power.copysign(real)));
+    simpler
 }
 
 fn simpler_texts(text: &str, push: &mut impl FnMut(Change)) {
@@ -358,7 +370,8 @@ impl Measure {
         measure
     }
 
-    /// Orders by simplicity: fewer values, then shorter strings, then closer to zero, then plainer characters.
+    /// Orders by simplicity: fewer values, then shorter strings, then fractions of fewer characters, then closer to
+    /// zero, then plainer characters.
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         (self.values, self.letters)
             .cmp(&(other.values, other.letters))
@@ -379,8 +392,8 @@ impl Measure {
             Value::Bool(truth) => self.oddity += 1 + u64::from(*truth),
             Value::Number(number) => {
                 let real = number.as_f64().unwrap_or(f64::MAX);
-                // A fraction is less simple than any integer.
-                self.digits += usize::from(number.is_f64());
+                // A fraction is less simple than any integer, and `5e-324` less than `0.5`.
+                self.digits += if number.is_f64() { number.to_string().len() } else { 0 };
                 self.magnitude += real.abs();
                 self.oddity += 1 + u64::from(real.is_sign_negative());
             }

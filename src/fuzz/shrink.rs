@@ -500,6 +500,29 @@ mod tests {
 
     /// A text that the fuzzer sends is up to 8 MiB long, and a list of edits must not hold as many copies of it.
     #[test]
+    fn fractions_shrink_to_few_characters_in_few_steps() {
+        let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
+        let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
+        let smallest = |from: f64, fails: fn(f64) -> bool| {
+            let mut shrinker = Shrinker::of_value(schema.valid().clone(), json!({ "n": from })).expect("it is valid");
+            let (mut tried, mut goes_on) = (0, shrinker.simplify());
+            while goes_on {
+                tried += 1;
+                let is_failing = shrinker.current()["n"].as_f64().is_some_and(fails);
+                goes_on = if is_failing { shrinker.simplify() } else { shrinker.complicate() };
+            }
+            assert!(tried < 40, "{tried} tries from {from}");
+            shrinker.best()["n"].to_string()
+        };
+        assert_eq!(smallest(5e-324, |n| n.fract() != 0.0), "0.1");
+        assert_eq!(smallest(-73.283_645_1, |n| n.fract() != 0.0), "0.1");
+        assert_eq!(smallest(-73.283_645_1, |n| n < 0.0 && n.fract() != 0.0), "-0.1");
+        assert_eq!(smallest(0.123_456_789, |n| n > 0.1 && n < 0.2), "0.12");
+        assert_eq!(smallest(1.797_693_134e308, |n| n > 1e20), "1e+38");
+        assert_eq!(smallest(2.225e-308, |n| n != 0.0 && n < 1e-6), "1e-9");
+    }
+
+    #[test]
     fn a_long_text_is_shrunk_without_copies_of_it() {
         let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
         let schema = ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema");
