@@ -298,8 +298,8 @@ fn simpler_numbers(number: &serde_json::Number, push: &mut impl FnMut(Change)) {
     }
 }
 
-/// Numbers that may be simpler than a fraction or a number too large for an integer: whole ones, the plainest fraction, those
-/// with fewer digits, and powers of ten whose exponent is nearer to zero.
+/// Numbers that may be simpler than a fraction, or than a number too large for an integer: whole ones, one half, those with
+/// fewer digits, and powers of ten whose exponent is closer to zero.
 fn simpler_reals(real: f64) -> Vec<f64> {
     /// To how many digits it is rounded.
     const DIGITS: [usize; 4] = [1, 2, 3, 6];

@@ -498,7 +498,6 @@ mod tests {
         assert_eq!(shrink(&pattern, |_| true).0, json!("AAA-0000"));
     }
 
-    /// A text that the fuzzer sends is up to 8 MiB long, and a list of edits must not hold as many copies of it.
     #[test]
     fn fractions_shrink_to_few_characters_in_few_steps() {
         let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
@@ -522,6 +521,7 @@ mod tests {
         assert_eq!(smallest(2.225e-308, |n| n != 0.0 && n < 1e-6), "1e-9");
     }
 
+    /// A text that the fuzzer sends is up to 8 MiB long, and a list of edits must not hold as many copies of it.
     #[test]
     fn a_long_text_is_shrunk_without_copies_of_it() {
         let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});

@@ -9,14 +9,14 @@ use tokio::time::Instant;
 
 use super::additional_session::open_additional_session;
 use super::attribution::attribute_side_by_side;
-use super::case_run::{carry_out_fresh, inventory_for, judge};
+use super::case_run::{allow_startup, carry_out_fresh, judge};
 use super::case_session::{
-    ClosedSessions, OpenError, close, close_own, fails_as_usual, is_unusable, open, open_for_case, purpose_of,
-    session_refusal, was_refused,
+    ClosedSessions, OpenError, close, close_own, declared_capabilities, fails_as_usual, is_unusable, open,
+    open_for_case, purpose_of, session_refusal, was_refused,
 };
 use super::deferred::rests_on_open_silence;
-use super::needs::{compares_with_discovery, uses_tools};
-use super::parallel_executions::{SessionKind, carry_out_in_parallel, carry_out_on_own_process};
+use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_lasting_call, uses_tools};
+use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
 use super::shared_results::{SharedResults, is_shared, report_shared};
 use crate::case::{Active, Body, Case, Process, Start};
@@ -388,6 +388,22 @@ impl SessionQueue {
     }
 }
 
+/// What a case has to know of the server; waits for that part of discovery.
+async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inventory> {
+    if is_independent_of_discovery(case, body) {
+        target.first_inventory().await
+    } else {
+        // A tool that takes long may have been called while another one made requests of the client.
+        let asks = case.needs.client_request.is_some() || needs_lasting_call(case);
+        // On the main session, cases that use tools wait for the first calls together.
+        let calls = body.process != Process::Shared && uses_tools(case, body);
+        let lacks = |inventory: &Inventory| {
+            (asks && inventory.awaits_client_requests) || (calls && inventory.awaits_first_calls)
+        };
+        target.inventory_when(|inventory| !lacks(inventory)).await
+    }
+}
+
 /// Whether a session serves requests as before, after a case that may have damaged it. `from` is the position where
 /// the case began: if its last request was served, nothing more is sent.
 async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> bool {
@@ -463,12 +479,28 @@ async fn run_own_process(
         target.report(&case, Judgement::skip(reason), None);
         return Vec::new();
     }
-    if let Some(reason) = reason_for_no_process(&target, &case, body).await {
-        target.report(&case, Judgement::skip(reason), None);
-        return Vec::new();
-    }
     if let Some(shared_results) = shared_results {
         return report_shared(target, &case, body, &shared_results).await;
+    }
+    if case.needs.client_request.is_some() {
+        // No process is needed if the server does not send such requests.
+        let inventory = target.complete_inventory().await;
+        if let Some(reason) = reason_without_client_request(&case, &inventory) {
+            target.report(&case, Judgement::skip(reason), None);
+            return Vec::new();
+        }
+    }
+    if case.needs.unanswered_tool {
+        // Which tools answer is known late, and no process waits for that.
+        target.complete_inventory().await;
+    }
+    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
+        // No process is needed if there is no such tool.
+        let inventory = target.complete_inventory().await;
+        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
+            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
+            return Vec::new();
+        }
     }
     // Those that had to wait for what discovery finds out would be the last of all.
     let context = target.context.with_priority(case.needs.client_request.is_some());
@@ -516,7 +548,10 @@ async fn run_repeatably(
     session: &mut Session,
     inventory: &Arc<Inventory>,
 ) -> (Judgement, ClosedSessions) {
-    let (mut carried, closed) = carry_out_on_own_process(target, case, body, session, inventory).await;
+    allow_startup(target, session, inventory);
+    let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
+    let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
+    let (mut carried, closed) = carry_out_in_parallel(target, case, body, session, inventory, &kind).await;
     if let Ok(executions) = &mut carried
         && compares_with_discovery(body)
         && !check::judge_active(case, body, target.revision, executions).findings.is_empty()
@@ -536,24 +571,9 @@ async fn repeated(target: &Target, case: &Case, body: &Active, inventory: &Inven
     carried.unwrap_or_default()
 }
 
-/// Why a case needs no process at all, as far as discovery tells; waits for the part of discovery that decides it.
-async fn reason_for_no_process(target: &Target, case: &Case, body: &Active) -> Option<String> {
-    if let Some(needed) = &case.needs.client_request {
-        let inventory = target.complete_inventory().await;
-        let asks = inventory.tools.iter().any(|tool| tool.client_requests.iter().any(|request| needed.fits(request)));
-        if !asks {
-            return Some("no tool call made the server send such a request to the client".to_owned());
-        }
-    }
-    if case.needs.unanswered_tool {
-        // Which tools answer is known late, and no process waits for that.
-        target.complete_inventory().await;
-    }
-    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
-        let inventory = target.complete_inventory().await;
-        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
-            return Some("the server has no tool of the kind that the case needs".to_owned());
-        }
-    }
-    None
+/// The reason why a case about client requests does not apply, according to discovery.
+fn reason_without_client_request(case: &Case, inventory: &Inventory) -> Option<String> {
+    let needed = case.needs.client_request.as_ref()?;
+    let asks = inventory.tools.iter().any(|tool| tool.client_requests.iter().any(|request| needed.fits(request)));
+    (!asks).then(|| "no tool call made the server send such a request to the client".to_owned())
 }

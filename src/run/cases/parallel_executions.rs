@@ -9,8 +9,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::additional_session::open_additional_session;
-use super::case_run::{CaseRun, allow_startup, carry_out_share};
-use super::case_session::{ClosedSessions, close, declared_capabilities, purpose_of};
+use super::case_run::{CaseRun, carry_out_share};
+use super::case_session::{ClosedSessions, close};
 use super::execution::ExecutionShare;
 use crate::case::{Active, Body, Case, ForEach, Start};
 use crate::check::Judgement;
@@ -64,20 +64,6 @@ pub(super) async fn carry_out_in_parallel(
         executions.sort_by_key(|execution| execution.number);
     }
     (carried, closed)
-}
-
-/// Carries out a case on a fresh process, and parts of it on further ones, which are closed then, if the server is slow.
-pub(super) async fn carry_out_on_own_process(
-    target: &Target,
-    case: &Arc<Case>,
-    body: &Active,
-    session: &mut Session,
-    inventory: &Arc<Inventory>,
-) -> (CaseRun, ClosedSessions) {
-    allow_startup(target, session, inventory);
-    let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
-    let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
-    carry_out_in_parallel(target, case, body, session, inventory, &kind).await
 }
 
 /// How many executions a case has, if further sessions may take some of them.

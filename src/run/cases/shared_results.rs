@@ -9,12 +9,11 @@ use tokio::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use super::case_run::{CaseRun, inventory_for, judge};
+use super::case_run::{CaseRun, carry_out_fresh, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
 use super::needs::{declares_needed_capabilities, missing_capabilities};
-use super::parallel_executions::carry_out_on_own_process;
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
@@ -76,9 +75,8 @@ pub(super) async fn report_shared(
     body: &Active,
     shared_results: &SharedResults,
 ) -> ClosedSessions {
-    // The waiting revisions hold no permit, and the first to know what the case needs runs it.
-    target.inventory().await;
-    let inventory = inventory_for(&target, case, body).await;
+    // The waiting revisions hold no permit, and the first to complete discovery runs the case.
+    let inventory = target.inventory().await;
     let began = Instant::now();
     let session_parameters = &inventory.session_parameters;
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
@@ -88,12 +86,10 @@ pub(super) async fn report_shared(
     let cell = shared_results.cell_of(case);
     let run_target = target.clone();
     let mut ran_here = false;
-    let mut others = ClosedSessions::new();
-    let of_others = &mut others;
     let outcome = cell
         .get_or_try_init(|| {
             ran_here = true;
-            run_once(run_target, case, body, &inventory, of_others)
+            run_once(run_target, case, body, &inventory)
         })
         .await;
     let outcome = match outcome {
@@ -118,28 +114,27 @@ pub(super) async fn report_shared(
         give_up_cut_off(&target);
     }
     let mut session_parameters = outcome.session_parameters.clone();
+    let mut ended = outcome.ended.clone();
+    if body.once && !ran_here {
+        session_parameters = SessionParameters::default();
+        ended = end_only(ended);
+    }
     if session_parameters.opening.is_none() {
         session_parameters.client_capabilities = full_capabilities(target.revision);
     }
-    let mut ended = outcome.ended.clone();
-    if body.once && !ran_here {
-        // The messages say nothing of another revision, but how the process ended does.
-        ended.entries.retain(|entry| matches!(entry.event, Event::Exited { .. } | Event::Shutdown { .. }));
-        ended.name = None;
-        session_parameters = SessionParameters::default();
-    }
-    others.insert(0, ClosedSession { ended, session_parameters, borrowed: !ran_here });
-    others
+    vec![ClosedSession { ended, session_parameters, borrowed: !ran_here }]
 }
 
-/// Runs a case on its own process, and on further ones if the server is slow, and closes them; `others` are the further ones.
-async fn run_once(
-    target: Target,
-    case: &Arc<Case>,
-    body: &Active,
-    inventory: &Arc<Inventory>,
-    others: &mut ClosedSessions,
-) -> Result<SharedRun, OpenError> {
+/// How a process ended, which holds in every revision, without the messages, which only the revision that sent them may judge.
+fn end_only(mut ended: ClosedConnection) -> ClosedConnection {
+    ended.entries.retain(|entry| matches!(entry.event, Event::Exited { .. } | Event::Shutdown { .. }));
+    // A saved transcript would name all of its messages.
+    ended.name = None;
+    ended
+}
+
+/// Runs a case on its own process, and closes that.
+async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
     // Every revision waits for it, unless it says of itself that it runs once.
     let context = target.context.with_priority(!body.once);
     let permit = context.request_permit().granted().await;
@@ -147,8 +142,7 @@ async fn run_once(
         return Err(reason.into());
     }
     let mut session = open_for_case(&target, body, purpose_of(case)).await?;
-    let (run, closed) = carry_out_on_own_process(&target, case, body, &mut session, inventory).await;
-    others.extend(closed);
+    let run = carry_out_fresh(&target, case, body, &mut session, inventory).await;
     let cut_off = session.connection.has_overflowed();
     let _permit = context.release_if_idle(permit);
     let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
@@ -159,6 +153,7 @@ async fn run_once(
 mod tests {
     use super::*;
     use crate::case::{Body, load};
+    use crate::run::cases::needs::uses_tools;
 
     #[test]
     fn only_independent_cases_run_once_for_all_revisions() {
@@ -179,7 +174,9 @@ mod tests {
         let cases = load(None, &[]).expect("they are sound");
         let mut seen = 0;
         for case in &cases {
-            let Body::Active(Active { once: true, steps, .. }) = &case.body else { continue };
+            let Body::Active(body @ Active { once: true, steps, .. }) = &case.body else { continue };
+            // Which tools answer, and how, may depend on the revision.
+            assert!(!uses_tools(case, body) && !case.needs.unanswered_tool, "{}", case.id);
             let with_handshake: Vec<_> = case.revisions.iter().filter(|one| one.era() == Era::Handshake).collect();
             for step in steps {
                 let carried_out = |one: &&_| step.revisions.is_none_or(|revisions| revisions.contains(**one));
