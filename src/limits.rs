@@ -361,7 +361,7 @@ pub(crate) const FIRST_PROCESSES_OF_SLOW_SERVER: usize = 32;
 
 /// How many processes or sessions it has at most: more are allowed while it opens them as fast as the first one, and of
 /// processes while half of the machine's memory is free, and while there are files for their streams.
-pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 192;
+pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 256;
 
 /// How many files a process of the server needs: its three streams, and one to see its end.
 pub(crate) const FILES_PER_PROCESS: u64 = 4;

@@ -9,6 +9,7 @@ mod conductor;
 mod discovery;
 mod fuzzing;
 mod hint_discovery;
+mod idle_sessions;
 mod input_retry;
 mod installed_packages;
 mod pagination;

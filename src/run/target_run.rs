@@ -12,12 +12,11 @@ use crate::check::Judgement;
 use crate::context::PermitRequest;
 use crate::inventory::Inventory;
 use crate::limits::SLOW_ANSWER;
-use crate::run::cases::case_queue::{
-    run_before_discovery, run_on_disposable_session, run_on_main_session, run_on_own_process,
-};
+use crate::run::cases::case_queue::{run_before_discovery, run_on_disposable_session, run_on_main_session};
 use crate::run::cases::case_session::ClosedSessions;
 use crate::run::cases::confirm::confirm_all;
 use crate::run::cases::deferred::report_deferred;
+use crate::run::cases::own_process::run_on_own_process;
 use crate::run::cases::remaining_cases::EarlyCases;
 use crate::run::cases::shared_results::SharedResults;
 use crate::session::Session;

@@ -10,12 +10,14 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
+use super::idle_sessions::IdleSessions;
 use crate::case::Case;
 use crate::check::{Execution, Judgement, SESSION_ENDED, milliseconds};
-use crate::context::Context;
+use crate::context::{Context, ProcessPermit};
 use crate::event::{CaseResult, Event, SkipKind};
 use crate::inventory::Inventory;
 use crate::limits::MAX_SELECTED_CASES;
+use crate::session::Session;
 use crate::spec::Revision;
 use crate::verdict::{Totals, Verdict};
 
@@ -44,6 +46,8 @@ struct TargetState {
     session_refusal: OnceCell<Option<String>>,
     /// The cases that are judged at the end of the run.
     deferred: Mutex<Vec<DeferredJudgement>>,
+    /// The sessions of a slow server that wait for further work.
+    idle_sessions: IdleSessions<AdditionalSession>,
     /// The number of cases per verdict.
     totals: Mutex<Totals>,
 }
@@ -73,6 +77,13 @@ pub(super) struct SessionHistory {
     pub(super) with_discovery: bool,
     /// The cases that ran on it, in order.
     pub(super) cases: Vec<Arc<Case>>,
+}
+
+/// A session of a slow server, next to the one that a queue of cases has.
+pub(super) struct AdditionalSession {
+    pub(super) session: Session,
+    pub(super) history: SessionHistory,
+    pub(super) permit: ProcessPermit,
 }
 
 impl SessionHistory {
@@ -165,6 +176,11 @@ impl Target {
     /// The same, if it was tried.
     pub(super) fn known_session_refusal(&self) -> Option<&str> {
         self.state.session_refusal.get()?.as_deref()
+    }
+
+    /// The sessions of a slow server that wait for further work.
+    pub(super) fn idle_sessions(&self) -> &IdleSessions<AdditionalSession> {
+        &self.state.idle_sessions
     }
 
     /// Counts a process that was silent at startup.

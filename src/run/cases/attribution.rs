@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::additional_session::{Opening, Openings, open_additional_session};
-use super::case_session::{ClosedSessions, close};
+use super::additional_session::{Opening, Openings, hand_on_or_close, open_additional_session};
+use super::case_session::ClosedSessions;
 use super::parallel_executions::SessionKind;
 use crate::inventory::Inventory;
 use crate::limits::MIN_CASES_PER_SESSION;
@@ -61,7 +61,7 @@ pub(super) async fn attribute_side_by_side(
     closed
 }
 
-/// Calls tools on another session, which is closed then; another session may not know the values of earlier results.
+/// Calls tools on another session, which may not know the values of earlier results.
 async fn attribute_elsewhere(
     target: Target,
     capabilities: Value,
@@ -71,12 +71,12 @@ async fn attribute_elsewhere(
     begin: impl Fn() -> Option<Opening> + Send,
 ) -> (RequestsByTool, ClosedSessions) {
     let opened = open_additional_session(&target, &capabilities, &purpose, begin).await;
-    let (mut session, permit) = match opened {
+    let mut additional = match opened {
         Ok(opened) => opened,
         Err(closed) => return (RequestsByTool::new(), closed),
     };
-    let timeout = target.context.plan.timeout;
-    let requests = attribution.make_calls(&mut session, &inventory, timeout, |tool| !tool.depends_on_results).await;
-    let _permit = target.context.release_if_idle(permit);
-    (requests, vec![close(&target, session).await])
+    let (timeout, session) = (target.context.plan.timeout, &mut additional.session);
+    let requests = attribution.make_calls(session, &inventory, timeout, |tool| !tool.depends_on_results).await;
+    additional.history.with_discovery = true;
+    (requests, hand_on_or_close(&target, additional).await)
 }

@@ -1,4 +1,4 @@
-//! Runs the active cases of a revision: in sequence on a session that they share, or each on its own process.
+//! Runs active cases of a revision in sequence on a session that they share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,16 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::additional_session::open_additional_session;
+use super::additional_session::{hand_on_or_close, open_additional_session};
 use super::attribution::attribute_side_by_side;
-use super::case_run::{allow_startup, carry_out_fresh, judge};
-use super::case_session::{
-    ClosedSessions, OpenError, close, close_own, declared_capabilities, fails_as_usual, is_unusable, open,
-    open_for_case, purpose_of, session_refusal, was_refused,
-};
+use super::case_run::{inventory_for, judge};
+use super::case_session::{ClosedSessions, OpenError, close, is_unusable, open};
 use super::deferred::rests_on_open_silence;
-use super::needs::{compares_with_discovery, is_independent_of_discovery, needs_lasting_call, uses_tools};
+use super::needs::{may_damage, uses_tools};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
-use super::remaining_cases::{EarlyCases, RemainingCases, may_damage};
-use super::shared_results::{SharedResults, is_shared, report_shared};
-use crate::case::{Active, Body, Case, Process, Start};
-use crate::check::{self, Execution, Judgement};
+use super::remaining_cases::{EarlyCases, QueuedCases, RemainingCases};
+use crate::case::{Body, Case};
+use crate::check::Judgement;
 use crate::client::WaitOutcome;
 use crate::context::{PermitRequest, ProcessPermit};
 use crate::inventory::Inventory;
@@ -28,10 +24,9 @@ use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
     MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
-use crate::plan::Launcher;
 use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
-use crate::run::target_state::{DeferredJudgement, SessionHistory, Target};
+use crate::run::target_state::{AdditionalSession, DeferredJudgement, SessionHistory, Target};
 use crate::session::{Session, full_capabilities};
 use crate::spec::Era;
 use crate::transcript::Event;
@@ -50,7 +45,9 @@ pub(in crate::run) async fn run_on_main_session(
     let mut queue = SessionQueue { remaining_discovery, shows_more: true, ..queue };
     queue.history.with_discovery = true;
     queue.made_first_calls = true;
-    queue.run(cases, early, JoinSet::new(), Some(permit)).await
+    let has_calls_in_flight = queue.remaining_discovery.has_calls_in_flight();
+    let cases = QueuedCases::new(early, cases, queue.target.revision, has_calls_in_flight);
+    queue.run(cases, JoinSet::new(), Some(permit)).await
 }
 
 /// Runs the cases that may harm the server, on a session that declares no capabilities.
@@ -78,14 +75,26 @@ async fn run_disposable_queue(
             let permit = if is_http { Some(permit) } else { target.context.release_if_idle(permit) };
             let mut queue = SessionQueue::new(target, session, json!({}), PURPOSE);
             queue.target.first_inventory().await;
-            let mut early = EarlyCases::default();
+            let revision = queue.target.revision;
             let mut more = JoinSet::new();
-            if queue.target.opening_inventory().is_some() {
-                early = EarlyCases::take_from(&mut cases, queue.target.revision);
-                run_early(&queue.target, &early, &queue.capabilities, PURPOSE, &mut more);
-                queue.run_all(&early.harmless).await;
+            if queue.target.opening_inventory().is_none() {
+                let cases = QueuedCases::new(EarlyCases::default(), cases, revision, false);
+                return queue.run(cases, more, permit).await;
             }
-            queue.run(cases, early, more, permit).await
+            let early = EarlyCases::take_from(&mut cases, revision);
+            run_early(&queue.target, &early, &queue.capabilities, PURPOSE, &mut more);
+            let cases = QueuedCases::new(early, cases, revision, false);
+            for remaining in [&cases.first, &cases.damaging] {
+                remaining.put_long_first();
+                more.spawn(run_after_discovery(
+                    queue.target.clone(),
+                    queue.capabilities.clone(),
+                    PURPOSE,
+                    remaining.clone(),
+                ));
+            }
+            queue.run_all(&cases.early.harmless).await;
+            queue.run(cases, more, permit).await
         }
         Err(OpenError { reason, sessions }) => {
             for case in cases {
@@ -124,6 +133,49 @@ fn run_early(
     }
 }
 
+/// Runs cases of a slow server on further sessions as soon as the outcomes of its first calls are known.
+async fn run_after_discovery(
+    target: Target,
+    capabilities: Value,
+    purpose: &'static str,
+    remaining: RemainingCases,
+) -> ClosedSessions {
+    target.inventory_when(|inventory| !inventory.awaits_first_calls).await;
+    let mut sessions = JoinSet::new();
+    open_more_sessions(&target, &capabilities, purpose, &mut sessions, &remaining, MAX_MORE_SESSIONS_OF_SLOW_SERVER);
+    finish(&target, sessions).await
+}
+
+/// Opens more sessions of a slow server, which run the remaining cases as well.
+fn open_more_sessions(
+    target: &Target,
+    capabilities: &Value,
+    purpose: &'static str,
+    more: &mut JoinSet<ClosedSessions>,
+    remaining: &RemainingCases,
+    max: usize,
+) {
+    if !target.context.allows_more_sessions() {
+        return;
+    }
+    for _ in 0..remaining.len().div_ceil(MIN_CASES_PER_SESSION).min(max) {
+        let (target, capabilities) = (target.clone(), capabilities.clone());
+        more.spawn(run_on_additional_session(target, capabilities, purpose, remaining.clone()));
+    }
+}
+
+/// Waits for sessions.
+async fn finish(target: &Target, mut sessions: JoinSet<ClosedSessions>) -> ClosedSessions {
+    let mut closed = ClosedSessions::new();
+    while let Some(finished) = sessions.join_next().await {
+        match finished {
+            Ok(sessions) => closed.extend(sessions),
+            Err(error) => target.give_up(&format!("an internal task failed: {error}")),
+        }
+    }
+    closed
+}
+
 /// Runs cases that are left on one more session, until none is left.
 async fn run_on_additional_session(
     target: Target,
@@ -132,15 +184,16 @@ async fn run_on_additional_session(
     remaining: RemainingCases,
 ) -> ClosedSessions {
     let opened = open_additional_session(&target, &capabilities, purpose, || remaining.begin_opening()).await;
-    let (session, permit) = match opened {
+    let AdditionalSession { session, history, permit } = match opened {
         Ok(opened) => opened,
         Err(sessions) => return sessions,
     };
-    let mut queue = SessionQueue::new(target, session, capabilities, purpose);
+    let queue = SessionQueue::new(target, session, capabilities, purpose);
+    let mut queue = SessionQueue { history, ..queue };
     queue.run_all(&remaining).await;
-    let _permit = queue.target.context.release_if_idle(permit);
     if let Some(session) = queue.session {
-        queue.closed.push(close(&queue.target, session).await);
+        let done = AdditionalSession { session, history: queue.history, permit };
+        queue.closed.extend(hand_on_or_close(&queue.target, done).await);
     }
     queue.closed.extend(queue.closed_others);
     queue.closed
@@ -200,24 +253,18 @@ impl SessionQueue {
     /// other case shares one with what they did; on a slow server, they begin at once on sessions of their own.
     async fn run(
         mut self,
-        cases: Vec<Arc<Case>>,
-        early: EarlyCases,
+        cases: QueuedCases,
         mut more: JoinSet<ClosedSessions>,
         permit: Option<ProcessPermit>,
     ) -> ClosedSessions {
-        let revision = self.target.revision;
-        let (damaging, harmless): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| may_damage(case, revision));
-        let waits_for_calls = self.remaining_discovery.has_calls_in_flight();
-        let (last, first): (Vec<_>, Vec<_>) = harmless
-            .into_iter()
-            .partition(|case| waits_for_calls && matches!(&case.body, Body::Active(body) if uses_tools(case, body)));
-        let damaging = RemainingCases::new(damaging);
+        let QueuedCases { early, first, after_calls, damaging } = cases;
         if self.session.as_ref().is_some_and(Session::is_slow) {
-            self.open_more_sessions(&mut more, &damaging, MAX_MORE_SESSIONS);
+            damaging.put_long_first();
+            self.open_more_sessions(&mut more, &damaging, MAX_MORE_SESSIONS_OF_SLOW_SERVER);
         }
-        self.run_side_by_side(RemainingCases::new(first)).await;
+        self.run_side_by_side(first).await;
         self.finish_calls().await;
-        self.run_side_by_side(RemainingCases::new(last)).await;
+        self.run_side_by_side(after_calls).await;
         self.run_side_by_side(early.harmless).await;
         self.run_side_by_side(early.damaging).await;
         self.run_side_by_side(damaging).await;
@@ -285,13 +332,8 @@ impl SessionQueue {
     }
 
     /// Waits for the other sessions.
-    async fn finish_sessions(&mut self, mut more: JoinSet<ClosedSessions>) {
-        while let Some(finished) = more.join_next().await {
-            match finished {
-                Ok(closed) => self.closed_others.extend(closed),
-                Err(error) => self.target.give_up(&format!("an internal task failed: {error}")),
-            }
-        }
+    async fn finish_sessions(&mut self, more: JoinSet<ClosedSessions>) {
+        self.closed_others.extend(finish(&self.target, more).await);
     }
 
     /// Whether these cases will wait for slow answers most of the time.
@@ -304,13 +346,7 @@ impl SessionQueue {
 
     /// Opens more sessions of a slow server, which run the remaining cases as well.
     fn open_more_sessions(&self, more: &mut JoinSet<ClosedSessions>, remaining: &RemainingCases, max: usize) {
-        if !self.target.context.allows_more_sessions() {
-            return;
-        }
-        for _ in 0..remaining.len().div_ceil(MIN_CASES_PER_SESSION).min(max) {
-            let (target, capabilities) = (self.target.clone(), self.capabilities.clone());
-            more.spawn(run_on_additional_session(target, capabilities, self.purpose, remaining.clone()));
-        }
+        open_more_sessions(&self.target, &self.capabilities, self.purpose, more, remaining, max);
     }
 
     /// Runs a case, on another session if this one can no longer be used.
@@ -388,22 +424,6 @@ impl SessionQueue {
     }
 }
 
-/// What a case has to know of the server; waits for that part of discovery.
-async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inventory> {
-    if is_independent_of_discovery(case, body) {
-        target.first_inventory().await
-    } else {
-        // A tool that takes long may have been called while another one made requests of the client.
-        let asks = case.needs.client_request.is_some() || needs_lasting_call(case);
-        // On the main session, cases that use tools wait for the first calls together.
-        let calls = body.process != Process::Shared && uses_tools(case, body);
-        let lacks = |inventory: &Inventory| {
-            (asks && inventory.awaits_client_requests) || (calls && inventory.awaits_first_calls)
-        };
-        target.inventory_when(|inventory| !lacks(inventory)).await
-    }
-}
-
 /// Whether a session serves requests as before, after a case that may have damaged it. `from` is the position where
 /// the case began: if its last request was served, nothing more is sent.
 async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> bool {
@@ -449,131 +469,4 @@ async fn send_control_request(session: &mut Session, timeout: Duration) -> WaitO
     let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
     let method = if session.answer_times().silent_methods().contains(method) { "tools/list" } else { method };
     session.request(method, json!({}), limit).await
-}
-
-/// Runs a case on its own process.
-///
-/// The permit is requested immediately, unless discovery decides whether the case runs at all.
-pub(in crate::run) fn run_on_own_process(
-    target: Target,
-    case: Arc<Case>,
-    shared_results: Arc<SharedResults>,
-) -> impl Future<Output = ClosedSessions> + Send {
-    let needs = &case.needs;
-    let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
-    let shared_results = is_shared.then_some(shared_results);
-    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !needs.unanswered_tool && !is_shared;
-    let permit_request = at_once.then(|| target.context.request_permit());
-    run_own_process(target, case, permit_request, shared_results)
-}
-
-async fn run_own_process(
-    target: Target,
-    case: Arc<Case>,
-    permit_request: Option<PermitRequest>,
-    shared_results: Option<Arc<SharedResults>>,
-) -> ClosedSessions {
-    let Body::Active(body) = &case.body else { return Vec::new() };
-    if body.start != Start::default() && matches!(target.context.plan.launcher, Launcher::InProcess(_)) {
-        let reason = "the case starts the server in a way of its own, and it runs in this process";
-        target.report(&case, Judgement::skip(reason), None);
-        return Vec::new();
-    }
-    if let Some(shared_results) = shared_results {
-        return report_shared(target, &case, body, &shared_results).await;
-    }
-    if case.needs.client_request.is_some() {
-        // No process is needed if the server does not send such requests.
-        let inventory = target.complete_inventory().await;
-        if let Some(reason) = reason_without_client_request(&case, &inventory) {
-            target.report(&case, Judgement::skip(reason), None);
-            return Vec::new();
-        }
-    }
-    if case.needs.unanswered_tool {
-        // Which tools answer is known late, and no process waits for that.
-        target.complete_inventory().await;
-    }
-    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
-        // No process is needed if there is no such tool.
-        let inventory = target.complete_inventory().await;
-        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
-            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
-            return Vec::new();
-        }
-    }
-    // Those that had to wait for what discovery finds out would be the last of all.
-    let context = target.context.with_priority(case.needs.client_request.is_some());
-    let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
-    if let Some(reason) = target.stop_reason() {
-        target.report(&case, Judgement::error(reason), None);
-        return Vec::new();
-    }
-    let mut session = match open_for_case(&target, body, purpose_of(&case)).await {
-        Ok(session) => session,
-        Err(OpenError { reason, sessions }) => {
-            target.report(&case, Judgement::error(reason), None);
-            return sessions;
-        }
-    };
-    let inventory = inventory_for(&target, &case, body).await;
-    let began = Instant::now();
-    let (mut judged, others) = match target.stop_reason() {
-        Some(reason) => (Judgement::error(reason), ClosedSessions::new()),
-        None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
-    };
-    if !judged.findings.is_empty()
-        && inventory.session_parameters.opening.is_some()
-        && was_refused(&mut session)
-        && let Some(refusal) = session_refusal(&target).await
-    {
-        judged = Judgement::error(refusal);
-    }
-    if let Some(reason) = fails_as_usual(&target, body, &judged).await {
-        judged = Judgement::error(reason);
-    }
-    target.report(&case, judged, Some(began));
-    is_unusable(&target, &session);
-    let _permit = context.release_if_idle(permit);
-    let mut closed = vec![close_own(&target, session).await];
-    closed.extend(others);
-    closed
-}
-
-/// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.
-async fn run_repeatably(
-    target: &Target,
-    case: &Arc<Case>,
-    body: &Active,
-    session: &mut Session,
-    inventory: &Arc<Inventory>,
-) -> (Judgement, ClosedSessions) {
-    allow_startup(target, session, inventory);
-    let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
-    let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
-    let (mut carried, closed) = carry_out_in_parallel(target, case, body, session, inventory, &kind).await;
-    if let Ok(executions) = &mut carried
-        && compares_with_discovery(body)
-        && !check::judge_active(case, body, target.revision, executions).findings.is_empty()
-    {
-        executions.extend(repeated(target, case, body, inventory).await);
-    }
-    (judge(target, case, body, &carried), closed)
-}
-
-/// The executions of a case on one more process: they show whether a list differs between connections, or changed with
-/// time.
-async fn repeated(target: &Target, case: &Case, body: &Active, inventory: &Inventory) -> Vec<Execution> {
-    let purpose = format!("{}, repetition", purpose_of(case));
-    let Ok(mut session) = open_for_case(target, body, purpose.clone()).await else { return Vec::new() };
-    let carried = carry_out_fresh(target, case, body, &mut session, inventory).await;
-    target.context.close_in_background(session.connection, &purpose);
-    carried.unwrap_or_default()
-}
-
-/// The reason why a case about client requests does not apply, according to discovery.
-fn reason_without_client_request(case: &Case, inventory: &Inventory) -> Option<String> {
-    let needed = case.needs.client_request.as_ref()?;
-    let asks = inventory.tools.iter().any(|tool| tool.client_requests.iter().any(|request| needed.fits(request)));
-    (!asks).then(|| "no tool call made the server send such a request to the client".to_owned())
 }

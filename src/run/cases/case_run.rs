@@ -1,8 +1,12 @@
 //! One run of an active case on a session: its executions, and the judgement of these.
 
+use std::sync::Arc;
+
 use super::execution::{ExecutionShare, MissingValue, carry_out};
-use super::needs::{declares_needed_capabilities, missing_capabilities};
-use crate::case::{Active, Case};
+use super::needs::{
+    declares_needed_capabilities, is_independent_of_discovery, missing_capabilities, needs_lasting_call, uses_tools,
+};
+use crate::case::{Active, Case, Process};
 use crate::check::{self, Execution, Judgement, SESSION_ENDED};
 use crate::inventory::Inventory;
 use crate::run::target_state::Target;
@@ -84,4 +88,20 @@ pub(super) fn allow_startup(target: &Target, session: &mut Session, inventory: &
     let startup_timeout = target.context.plan.startup_timeout;
     session.startup_allowance = startup_timeout.min(inventory.startup * 3);
     session.startup_limit = startup_timeout;
+}
+
+/// What a case has to know of the server; waits for that part of discovery.
+pub(super) async fn inventory_for(target: &Target, case: &Case, body: &Active) -> Arc<Inventory> {
+    if is_independent_of_discovery(case, body) {
+        target.first_inventory().await
+    } else {
+        // A tool that takes long may have been called while another one made requests of the client.
+        let asks = case.needs.client_request.is_some() || needs_lasting_call(case);
+        // On the main session, cases that use tools wait for the first calls together.
+        let calls = body.process != Process::Shared && uses_tools(case, body);
+        let lacks = |inventory: &Inventory| {
+            (asks && inventory.awaits_client_requests) || (calls && inventory.awaits_first_calls)
+        };
+        target.inventory_when(|inventory| !lacks(inventory)).await
+    }
 }

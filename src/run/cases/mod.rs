@@ -14,6 +14,7 @@ pub(super) mod confirm_passive;
 pub(super) mod deferred;
 mod execution;
 pub(super) mod needs;
+pub(super) mod own_process;
 mod parallel_executions;
 pub(super) mod passive_cases;
 pub(super) mod remaining_cases;

@@ -1,6 +1,7 @@
-//! What a case needs of the server, compared with what the server declares.
+//! What a case needs of the server, compared with what the server declares, and whether it may do harm.
 
-use crate::case::{Active, Case, Comparison, ForEach, Placeholder};
+use crate::case::{Active, Body, Case, Comparison, ForEach, Placeholder};
+use crate::spec::Revision;
 use crate::transcript::SessionParameters;
 
 /// Whether the capabilities that a case needs were declared (or, with `!`, were not).
@@ -61,4 +62,9 @@ pub(super) fn uses_tools(case: &Case, body: &Active) -> bool {
         || case.needs.client_request.is_some()
         || body.for_each == Some(ForEach::Tool)
         || case.placeholders().iter().any(Placeholder::is_of_tool)
+}
+
+/// Whether a case may damage its session.
+pub(super) fn may_damage(case: &Case, revision: Revision) -> bool {
+    matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::additional_session::open_additional_session;
+use super::additional_session::{hand_on_or_close, open_additional_session};
 use super::case_run::{CaseRun, carry_out_share};
-use super::case_session::{ClosedSessions, close};
+use super::case_session::ClosedSessions;
 use super::execution::ExecutionShare;
 use crate::case::{Active, Body, Case, ForEach, Start};
 use crate::check::Judgement;
@@ -102,13 +102,13 @@ async fn carry_out_elsewhere(
 ) -> (Option<CaseRun>, ClosedSessions) {
     let Body::Active(body) = &case.body else { return (None, ClosedSessions::new()) };
     let opened = open_additional_session(&target, &capabilities, &purpose, || share.begin_opening()).await;
-    let (mut session, permit) = match opened {
+    let mut additional = match opened {
         Ok(opened) => opened,
         Err(sessions) => return (None, sessions),
     };
-    let carried = carry_out_share(&target, &case, body, &mut session, &inventory, &share).await;
-    let _permit = target.context.release_if_idle(permit);
-    (Some(carried), vec![close(&target, session).await])
+    let carried = carry_out_share(&target, &case, body, &mut additional.session, &inventory, &share).await;
+    additional.history.cases.push(case);
+    (Some(carried), hand_on_or_close(&target, additional).await)
 }
 
 /// The executions of two sessions together. One that took no execution has no judgement of its own, but what kept one from

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::additional_session::{Opening, Openings};
-use super::needs::is_independent_of_discovery;
+use super::needs::{is_independent_of_discovery, may_damage, uses_tools};
 use crate::case::{Action, Body, Case, Step};
 use crate::spec::Revision;
 
@@ -77,7 +77,30 @@ impl EarlyCases {
     }
 }
 
-/// Whether a case may damage its session.
-pub(super) fn may_damage(case: &Case, revision: Revision) -> bool {
-    matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
+/// The cases of a queue.
+pub(super) struct QueuedCases {
+    pub(super) early: EarlyCases,
+    /// Those that do no harm, and whether they wait until the calls in flight have ended.
+    pub(super) first: RemainingCases,
+    pub(super) after_calls: RemainingCases,
+    /// Those that may damage their session.
+    pub(super) damaging: RemainingCases,
+}
+
+impl QueuedCases {
+    /// With the early cases, which were removed from the others. While calls are in flight, those wait that use a tool.
+    pub(super) fn new(
+        early: EarlyCases,
+        others: Vec<Arc<Case>>,
+        revision: Revision,
+        has_calls_in_flight: bool,
+    ) -> Self {
+        let waits = |case: &Arc<Case>| {
+            has_calls_in_flight && matches!(&case.body, Body::Active(body) if uses_tools(case, body))
+        };
+        let (damaging, harmless): (Vec<_>, Vec<_>) = others.into_iter().partition(|case| may_damage(case, revision));
+        let (after_calls, first): (Vec<_>, Vec<_>) = harmless.into_iter().partition(waits);
+        let [first, after_calls, damaging] = [first, after_calls, damaging].map(RemainingCases::new);
+        Self { early, first, after_calls, damaging }
+    }
 }

@@ -1,0 +1,149 @@
+//! Runs a case on a process of its own.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::case_run::{allow_startup, carry_out_fresh, inventory_for, judge};
+use super::case_session::{
+    ClosedSessions, OpenError, close_own, declared_capabilities, fails_as_usual, is_unusable, open_for_case,
+    purpose_of, session_refusal, was_refused,
+};
+use super::needs::compares_with_discovery;
+use super::parallel_executions::{SessionKind, carry_out_in_parallel};
+use super::shared_results::{SharedResults, is_shared, report_shared};
+use crate::case::{Active, Body, Case, Process, Start};
+use crate::check::{self, Execution, Judgement};
+use crate::context::PermitRequest;
+use crate::inventory::Inventory;
+use crate::plan::Launcher;
+use crate::run::target_state::Target;
+use crate::session::Session;
+
+/// Runs a case on its own process.
+///
+/// The permit is requested immediately, unless discovery decides whether the case runs at all.
+pub(in crate::run) fn run_on_own_process(
+    target: Target,
+    case: Arc<Case>,
+    shared_results: Arc<SharedResults>,
+) -> impl Future<Output = ClosedSessions> + Send {
+    let needs = &case.needs;
+    let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
+    let shared_results = is_shared.then_some(shared_results);
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !needs.unanswered_tool && !is_shared;
+    let permit_request = at_once.then(|| target.context.request_permit());
+    run_own_process(target, case, permit_request, shared_results)
+}
+
+async fn run_own_process(
+    target: Target,
+    case: Arc<Case>,
+    permit_request: Option<PermitRequest>,
+    shared_results: Option<Arc<SharedResults>>,
+) -> ClosedSessions {
+    let Body::Active(body) = &case.body else { return Vec::new() };
+    if body.start != Start::default() && matches!(target.context.plan.launcher, Launcher::InProcess(_)) {
+        let reason = "the case starts the server in a way of its own, and it runs in this process";
+        target.report(&case, Judgement::skip(reason), None);
+        return Vec::new();
+    }
+    if let Some(shared_results) = shared_results {
+        return report_shared(target, &case, body, &shared_results).await;
+    }
+    if case.needs.client_request.is_some() {
+        // No process is needed if the server does not send such requests.
+        let inventory = target.complete_inventory().await;
+        if let Some(reason) = reason_without_client_request(&case, &inventory) {
+            target.report(&case, Judgement::skip(reason), None);
+            return Vec::new();
+        }
+    }
+    if case.needs.unanswered_tool {
+        // Which tools answer is known late, and no process waits for that.
+        target.complete_inventory().await;
+    }
+    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
+        // No process is needed if there is no such tool.
+        let inventory = target.complete_inventory().await;
+        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
+            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
+            return Vec::new();
+        }
+    }
+    // Those that had to wait for what discovery finds out would be the last of all.
+    let waited = case.needs.client_request.is_some() || (body.process == Process::Fresh && case.needs.tool.is_some());
+    let context = target.context.with_priority(waited);
+    let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
+    if let Some(reason) = target.stop_reason() {
+        target.report(&case, Judgement::error(reason), None);
+        return Vec::new();
+    }
+    let mut session = match open_for_case(&target, body, purpose_of(&case)).await {
+        Ok(session) => session,
+        Err(OpenError { reason, sessions }) => {
+            target.report(&case, Judgement::error(reason), None);
+            return sessions;
+        }
+    };
+    let inventory = inventory_for(&target, &case, body).await;
+    let began = Instant::now();
+    let (mut judged, others) = match target.stop_reason() {
+        Some(reason) => (Judgement::error(reason), ClosedSessions::new()),
+        None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
+    };
+    if !judged.findings.is_empty()
+        && inventory.session_parameters.opening.is_some()
+        && was_refused(&mut session)
+        && let Some(refusal) = session_refusal(&target).await
+    {
+        judged = Judgement::error(refusal);
+    }
+    if let Some(reason) = fails_as_usual(&target, body, &judged).await {
+        judged = Judgement::error(reason);
+    }
+    target.report(&case, judged, Some(began));
+    is_unusable(&target, &session);
+    let _permit = context.release_if_idle(permit);
+    let mut closed = vec![close_own(&target, session).await];
+    closed.extend(others);
+    closed
+}
+
+/// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.
+async fn run_repeatably(
+    target: &Target,
+    case: &Arc<Case>,
+    body: &Active,
+    session: &mut Session,
+    inventory: &Arc<Inventory>,
+) -> (Judgement, ClosedSessions) {
+    allow_startup(target, session, inventory);
+    let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
+    let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
+    let (mut carried, closed) = carry_out_in_parallel(target, case, body, session, inventory, &kind).await;
+    if let Ok(executions) = &mut carried
+        && compares_with_discovery(body)
+        && !check::judge_active(case, body, target.revision, executions).findings.is_empty()
+    {
+        executions.extend(repeated(target, case, body, inventory).await);
+    }
+    (judge(target, case, body, &carried), closed)
+}
+
+/// The executions of a case on one more process: they show whether a list differs between connections, or changed with
+/// time.
+async fn repeated(target: &Target, case: &Case, body: &Active, inventory: &Inventory) -> Vec<Execution> {
+    let purpose = format!("{}, repetition", purpose_of(case));
+    let Ok(mut session) = open_for_case(target, body, purpose.clone()).await else { return Vec::new() };
+    let carried = carry_out_fresh(target, case, body, &mut session, inventory).await;
+    target.context.close_in_background(session.connection, &purpose);
+    carried.unwrap_or_default()
+}
+
+/// The reason why a case about client requests does not apply, according to discovery.
+fn reason_without_client_request(case: &Case, inventory: &Inventory) -> Option<String> {
+    let needed = case.needs.client_request.as_ref()?;
+    let asks = inventory.tools.iter().any(|tool| tool.client_requests.iter().any(|request| needed.fits(request)));
+    (!asks).then(|| "no tool call made the server send such a request to the client".to_owned())
+}
