@@ -106,6 +106,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::WithoutTools, Edit::Remove("resources")),
     (Fault::WithoutTools, Edit::Remove("prompts")),
     (Fault::WithoutTools, Edit::Remove("completions")),
+    (Fault::WithoutTools, Edit::Remove("logging")),
     (Fault::WithoutTools, Edit::With(without_tasks)),
     (Fault::OnlyResources, Edit::Remove("tools")),
     (Fault::OnlyResources, Edit::Remove("prompts")),

@@ -100,6 +100,7 @@ impl Methods {
             Some(Value::Array(_)) if state.is_active_for(request, Fault::ArrayParamsCrash) => {
                 return Err(NoResult::Closed);
             }
+            Some(Value::Null) if state.is_active_for(request, Fault::NullParamsCrash) => return Err(NoResult::Closed),
             Some(_) => return Err(invalid_params("params must be an object").into()),
         };
         let meta = match params.get("_meta") {
@@ -168,9 +169,7 @@ impl Methods {
             "ping" if !revision.is_modern() || state.is_active_for(request, Fault::PingStillServed) => {
                 ping(state, request)
             }
-            "logging/setLevel" if !revision.is_modern() && !state.is_active_for(request, Fault::SetLevelNotFound) => {
-                set_level(state, request, params)
-            }
+            "logging/setLevel" if serves_log_levels(state, request) => set_level(state, request, params),
             "tools/list" => self.tool_request(state, request).list(params),
             "tools/call" => self.tool_request(state, request).call(params, context),
             _ => {
@@ -390,6 +389,12 @@ fn ping(state: &ConnectionState<'_>, request: &Request) -> Result<Object, NoResu
         return Ok(object(json!({"pong": true})));
     }
     Ok(Object::new())
+}
+
+/// Whether a level for log messages can be set.
+fn serves_log_levels(state: &ConnectionState<'_>, request: &Request) -> bool {
+    let without = [Fault::SetLevelNotFound, Fault::WithoutTools];
+    !request.revision.is_modern() && !without.into_iter().any(|fault| state.is_active_for(request, fault))
 }
 
 fn set_level(state: &mut ConnectionState<'_>, request: &Request, params: &Object) -> Result<Object, NoResult> {

@@ -364,6 +364,7 @@ fn respond_once(line: &Value) -> Value {
 const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
+    Fault::NullParamsCrash,
     Fault::InputBeforeValidation,
     Fault::IdleNotifications,
     Fault::IgnoresEof,
@@ -428,6 +429,7 @@ fn every_fault_shows_in_exactly_the_revisions_that_it_lists() {
 fn faults_together_do_not_bring_the_server_down() {
     let ending: BTreeSet<&str> = BTreeSet::from([
         "array-params-crash",
+        "null-params-crash",
         "parse-error-exits",
         "method-number-exits",
         "long-cursor-crash",

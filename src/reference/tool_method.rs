@@ -304,6 +304,9 @@ impl ToolRequest<'_, '_> {
             let params = json!({"progressToken": token, "progress": 100, "total": 100});
             self.state.after_response.push(notification("notifications/progress", &params));
         }
+        if self.is_active(Fault::ProgressFractions) {
+            notifications.iter_mut().for_each(variant::report_in_fractions);
+        }
         self.repeat(&mut notifications);
         for message in notifications {
             self.state.send(message, self.request.revision);

@@ -146,3 +146,16 @@ fn restore_members(members: &mut Value) {
         *members = std::mem::take(members).into_iter().map(|(name, value)| (restored(&name), value)).collect();
     }
 }
+
+/// Writes progress as a fraction of the total, and leaves the total out where it is not reached.
+pub(super) fn report_in_fractions(notification: &mut Value) {
+    let Some(params) = notification.get_mut("params").and_then(Value::as_object_mut) else { return };
+    let number = |name: &str| params.get(name).and_then(Value::as_f64);
+    let (Some(progress), Some(total)) = (number("progress"), number("total")) else { return };
+    params.insert("progress".to_owned(), json!(progress / total));
+    if progress < total {
+        params.remove("total");
+    } else {
+        params.insert("total".to_owned(), json!(1.0));
+    }
+}

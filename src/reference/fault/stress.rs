@@ -31,7 +31,7 @@ macro_rules! stress_faults {
             RateLimitError, "rate-limit-error", EVERY, "conforms, but rejects every eighth request with a rate-limit error";
             DiesOnCall, "dies-on-call", EVERY, "exits on the first tools/call";
             StderrNoise, "stderr-noise", EVERY, "conforms, but writes 1 MiB to stderr";
-            WithoutTools, "without-tools", EVERY, "conforms, but has no tools, resources, prompts or completions";
+            WithoutTools, "without-tools", EVERY, "conforms, but has no tools, resources, prompts, completions or logging";
             OnlyResources, "only-resources", EVERY, "conforms, but has nothing except resources";
             WithoutTasks, "without-tasks", FROM_2025_11_25, "conforms, but has no tasks";
             EmptyCursor, "empty-cursor", MODERN, "conforms, but issues the empty string as a cursor";

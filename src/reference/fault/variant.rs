@@ -21,6 +21,7 @@ macro_rules! variant_faults {
             ManyTools, "many-tools", FROM_2024_11_05, "conforms, and lists 600 further tools, all on one page";
             LongCursors, "long-cursors", FROM_2024_11_05, "conforms, but issues cursors of 4 KiB";
             OtherScripts, "other-scripts", FROM_2024_11_05, "conforms, but names things in other scripts than the Latin one";
+            ProgressFractions, "progress-fractions", EVERY, "conforms, but reports progress in fractions";
             ResultNull, "result-null", EVERY, "returns null as the result of resources/templates/list";
         }
     };

@@ -5,6 +5,7 @@
 
 mod authorization;
 mod client_injection;
+mod framing;
 mod get_blocking;
 mod injection;
 mod request_form;
@@ -153,8 +154,13 @@ async fn serve_all(
                     Ok::<_, io::Error>(server.respond(request, title_case).await)
                 }
             });
-            let connection =
-                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), response);
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.title_case_headers(has(&keeper.faults, HttpFault::Proxied));
+            if has(&keeper.faults, HttpFault::LengthAndChunks) {
+                let _gone = builder.serve_connection(TokioIo::new(framing::with_length(stream)), response).await;
+                return;
+            }
+            let connection = builder.serve_connection(TokioIo::new(stream), response);
             // A client that disconnects does not affect the others.
             if has(&keeper.faults, HttpFault::ConnectionsUnclosed) {
                 if let Ok(parts) = connection.without_shutdown().await {
@@ -219,7 +225,8 @@ impl Server {
         if let Some(rejection) = variant::reject_encoding(request.headers(), &self.faults) {
             return rejection;
         }
-        variant::respell_media_type(self.serve(request, title_case).await, &self.faults)
+        let response = self.serve(request, title_case).await;
+        variant::pass_through_proxy(variant::respell_media_type(response, &self.faults), &self.faults)
     }
 
     async fn serve(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hyper::StatusCode;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::injection::has;
@@ -15,7 +15,7 @@ use super::response::{HttpResponse, empty, rpc_error, text_error};
 use super::session::Session;
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    ClosesKeptAlive, DeleteRefused, IdentityRequired, MediaTypesUpperCase, SessionExpires,
+    ClosesKeptAlive, DeleteRefused, IdentityRequired, MediaTypesUpperCase, Proxied, SessionExpires,
 };
 use crate::reference::message::INVALID_REQUEST;
 
@@ -64,6 +64,22 @@ pub(super) fn respell_media_type(mut response: HttpResponse, faults: &FaultSet) 
             _ => return response,
         };
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(respelled));
+    }
+    response
+}
+
+/// Adds the headers of a proxy.
+pub(super) fn pass_through_proxy(mut response: HttpResponse, faults: &FaultSet) -> HttpResponse {
+    const ADDED: [(&str, &str); 5] = [
+        ("via", "1.1 proxy.example (Proxy/1.0)"),
+        ("server", "proxy"),
+        ("vary", "Origin, Accept-Encoding"),
+        ("x-request-id", "00000000-0000-4000-8000-000000000000"),
+        ("alt-svc", "clear"),
+    ];
+    if has(faults, Proxied) {
+        let headers = ADDED.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        response.headers_mut().extend(headers);
     }
     response
 }

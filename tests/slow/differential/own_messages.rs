@@ -39,6 +39,7 @@ const DELIBERATE: &[(&str, &str)] = &[
     ("jsonrpc/method-case", UNKNOWN_METHOD),
     ("jsonrpc/notification-unanswered", UNKNOWN_METHOD),
     ("jsonrpc/params-array", "/params"),
+    ("jsonrpc/params-null", "/params"),
     ("jsonrpc/parse-error-code", NOT_JSON),
     ("jsonrpc/parse-error-survived", NOT_JSON),
     ("jsonrpc/rpc-method", UNKNOWN_METHOD),
