@@ -80,8 +80,9 @@ impl EarlyCases {
 /// The cases of a queue.
 pub(super) struct QueuedCases {
     pub(super) early: EarlyCases,
-    /// Those that do no harm, and whether they wait until the calls in flight have ended.
+    /// Those that do no harm and use no tool while calls are in flight.
     pub(super) first: RemainingCases,
+    /// Those that do no harm and wait until the calls in flight have ended.
     pub(super) after_calls: RemainingCases,
     /// Those that may damage their session.
     pub(super) damaging: RemainingCases,
