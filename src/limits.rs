@@ -388,7 +388,7 @@ pub(crate) const MAX_MORE_SESSIONS: usize = 8;
 pub(crate) const MAX_MORE_SESSIONS_OF_SLOW_SERVER: usize = 32;
 
 /// How many cases a further session is worth.
-pub(crate) const MIN_CASES_PER_SESSION: usize = 3;
+pub(crate) const MIN_CASES_PER_SESSION: usize = 2;
 
 /// How many requests of a case a further session is worth: opening one takes about as long as one of them.
 pub(crate) const MIN_REQUESTS_PER_SESSION: usize = 2;

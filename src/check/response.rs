@@ -75,7 +75,7 @@ fn client_sent_malformed(index: &ConnectionIndex<'_>) -> bool {
     index.record.entries.iter().any(|entry| match &entry.event {
         Event::Sent { frame: frame @ Frame { value: Ok(value), .. }, step_id: Some(_) } => {
             value.is_array()
-                || frame.has_lone_surrogate()
+                || frame.may_be_unreadable()
                 || messages(value).any(|message| match MessageKind::of(message) {
                     MessageKind::Request { id, .. } => is_malformed_request(message, id),
                     MessageKind::Notification { .. } | MessageKind::Response { .. } => false,

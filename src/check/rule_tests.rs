@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::connection::check_rule;
+use super::connection::{check_named, check_rule};
+use super::index::ConnectionIndex;
+use super::violation::CheckResult;
 use super::{IndexedConnections, RecordedConnection};
-use crate::case::ConnectionRule;
+use crate::case::{ConnectionCheck, ConnectionRule};
 use crate::spec::Revision;
-use crate::transcript::{Entry, Event, SessionParameters, Transcript};
+use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript};
 use crate::wire::Frame;
 
 const REVISION: Revision = Revision::V2025_11_25;
@@ -18,11 +20,21 @@ const REVISION: Revision = Revision::V2025_11_25;
 /// the client sends is `true`.
 fn run(rule: Value, capabilities: Value, messages: &[(bool, Value)]) -> (usize, Vec<String>) {
     let rule: ConnectionRule = serde_json::from_value(rule).expect("a rule");
-    let entries = messages.iter().enumerate().map(|(at, (is_sent, message))| {
+    let events = messages.iter().map(|(is_sent, message)| {
         let frame = Frame::from_value(message);
-        let event = if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) };
-        Arc::new(Entry { at: Duration::from_secs(at as u64), event })
+        if *is_sent { Event::Sent { frame, step_id: None } } else { Event::Received(frame) }
     });
+    run_on_events(events, capabilities, |connection| check_rule(&rule, connection))
+}
+
+/// The same of a check of what happened on a connection.
+fn run_on_events(
+    events: impl Iterator<Item = Event>,
+    capabilities: Value,
+    check: impl Fn(&ConnectionIndex<'_>) -> CheckResult,
+) -> (usize, Vec<String>) {
+    let entry = |(at, event)| Arc::new(Entry { at: Duration::from_secs(at as u64), event });
+    let entries = events.enumerate().map(entry);
     let mut opening = json!({ "protocolVersion": REVISION.as_str() });
     opening["capabilities"] = capabilities;
     let session_parameters =
@@ -30,7 +42,7 @@ fn run(rule: Value, capabilities: Value, messages: &[(bool, Value)]) -> (usize, 
     let transcript = Transcript { entries: entries.collect(), session_parameters };
     let connected = [RecordedConnection { label: "main".to_owned(), transcript }];
     let watched = IndexedConnections::new(&connected, REVISION);
-    let checked = check_rule(&rule, &watched.connections[0]);
+    let checked = check(&watched.connections[0]);
     (checked.count, checked.violations.into_iter().map(|violation| violation.actual).collect())
 }
 
@@ -173,6 +185,30 @@ fn a_changed_list_is_announced_if_the_server_declares_it() {
     let announced =
         [before.to_vec(), vec![notification("notifications/tools/list_changed", json!({}))], after.to_vec()].concat();
     assert_eq!(run(rule, declared(), &announced), (1, Vec::new()));
+}
+
+#[test]
+fn a_line_that_a_parser_may_refuse_is_answered_without_an_id() {
+    let refused = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}});
+    let judged = |notification: &str| {
+        let step_id = Some(StepId { execution: 1, step: 1 });
+        let [asked, answered] = exchange(2, "ping", json!({}), json!({}));
+        let events = [
+            Event::Sent { frame: Frame::parse(notification.as_bytes()), step_id },
+            Event::Received(Frame::from_value(&refused)),
+            Event::Sent { frame: Frame::from_value(&asked.1), step_id },
+            Event::Received(Frame::from_value(&answered.1)),
+        ];
+        run_on_events(events.into_iter(), json!({}), |connection| {
+            check_named(ConnectionCheck::NoResponseToNotification, connection, REVISION)
+        })
+    };
+    let nested = |depth: usize| {
+        let params = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/conformance","params":{{"text":{params}}}}}"#)
+    };
+    assert_eq!(judged(&nested(100)), (0, Vec::new()));
+    assert_eq!(judged(&nested(1)), (1, vec!["a response".to_owned()]));
 }
 
 #[test]

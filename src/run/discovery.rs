@@ -26,7 +26,7 @@ use self::primitives::TOOLS;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
 use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
-use super::pagination::{Pages, list_tools};
+use super::pagination::{Pages, SentRequest, list_tools};
 use crate::client::WaitOutcome;
 use crate::inventory::{Inventory, Primitives};
 use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
@@ -91,16 +91,15 @@ impl Repetition {
     async fn send_requests(self, session: &mut Session, timeout: Duration) {
         // If the calls changed the list, the server should have announced it.
         let lists_tools = session.parameters.declares("tools.listChanged") && !session.connection.is_closed();
-        if lists_tools && self.subscription.is_none() && session.is_slow() {
-            return primitives::list_announced_again_beside_tools(session, timeout).await;
-        }
-        if lists_tools {
+        let beside_tools = lists_tools && session.is_slow();
+        if lists_tools && !beside_tools {
             list_tools(session, timeout).await;
         }
-        if let Some(subscription) = self.subscription {
-            subscription.close(session, timeout).await;
+        match self.subscription {
+            Some(subscription) => subscription.close(session, timeout, beside_tools).await,
+            None if beside_tools => primitives::list_announced_again_beside_tools(session, timeout).await,
+            None => primitives::list_announced_again(session, timeout).await,
         }
-        primitives::list_announced_again(session, timeout).await;
     }
 }
 
@@ -117,32 +116,45 @@ pub(super) async fn discover(
 }
 
 /// Lists the tools, and everything else beside them if the server is slow. A first page that is slow may have been built for
-/// the first time, so that one more request shows whether the server takes long for every response.
+/// the first time, so that one more request shows whether the server takes long for every response; the next page follows it
+/// at once.
 async fn list_tools_first(
     session: &mut Session,
     timeout: Duration,
     after_first_answers: impl FnOnce(&Session) + Send,
 ) -> (Vec<Value>, Option<Primitives>) {
-    let (mut pages, mut primitives) = (Pages::default(), None);
+    let (mut pages, mut primitives, mut page) = (Pages::default(), None, None);
     let mut continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
     if session.is_slow() {
-        send_control_request(session, session.response_timeout(timeout)).await;
+        let control = send_control_request(session).await;
+        if continues {
+            page = Some(pages.ask_for_next(session, TOOLS, None).await);
+        }
+        let limit = session.response_timeout(timeout);
+        session.wait_for_response(control.from, &control.id, limit).await;
     }
     after_first_answers(session);
     if continues && session.is_slow() && session.parameters.opening.is_some() {
-        let (listed, follows) = primitives::discover_beside_tools(session, &mut pages, timeout).await;
+        let (listed, follows) = primitives::discover_beside_tools(session, &mut pages, page.take(), timeout).await;
         (primitives, continues) = (Some(listed), follows);
     }
     while continues {
-        continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
+        let next = match page.take() {
+            Some(page) => page,
+            None => pages.ask_for_next(session, TOOLS, None).await,
+        };
+        continues = pages.take_next(session, &next, timeout).await;
     }
     (pages.results, primitives)
 }
 
 /// Sends a request that every server answers, if only with an error.
-async fn send_control_request(session: &mut Session, limit: Duration) -> WaitOutcome<Value> {
+async fn send_control_request(session: &mut Session) -> SentRequest {
     let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
-    session.request(method, json!({}), limit).await
+    let message = session.complete(&json!({ "method": method, "params": {} }), true, None);
+    let from = session.connection.len();
+    session.send(&message, None).await;
+    SentRequest { id: message["id"].clone(), from }
 }
 
 async fn discover_plainly(
@@ -166,7 +178,8 @@ async fn discover_plainly(
     if session.unanswered > 0 {
         // One more request, of another kind, distinguishes a silent server from a slow list. It may be busy for a while.
         let limit = plan.timeout * TIMEOUTS_OF_SILENT_SERVER;
-        if matches!(send_control_request(session, limit).await, WaitOutcome::TimedOut) {
+        let control = send_control_request(session).await;
+        if matches!(session.wait_for_response(control.from, &control.id, limit).await, WaitOutcome::TimedOut) {
             session.connection.record(Event::Abandoned);
             inventory.stop_reason = Some("the server stopped answering after the session was opened".to_owned());
         }

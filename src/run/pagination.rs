@@ -8,6 +8,7 @@ use crate::client::WaitOutcome;
 use crate::limits::MAX_PAGES;
 use crate::session::Session;
 use crate::transcript::StepId;
+use crate::wire::Id;
 
 /// The pages of a list.
 #[derive(Debug, Default)]
@@ -18,9 +19,37 @@ pub(super) struct Pages {
     pub(super) cursors: Vec<Value>,
 }
 
+/// A request that is in flight.
+#[derive(Debug)]
+pub(super) struct SentRequest {
+    pub(super) id: Id,
+    /// The position in the transcript before the request.
+    pub(super) from: usize,
+}
+
 impl Pages {
-    /// Reads the next page, and waits for it as long as `limit`; returns whether another one follows. None does if the
-    /// pages repeat or exceed the maximum.
+    /// Asks for the next page.
+    pub(super) async fn ask_for_next(
+        &self,
+        session: &mut Session,
+        method: &str,
+        step_id: Option<StepId>,
+    ) -> SentRequest {
+        let message = session.complete(&self.next_request(method), true, None);
+        let from = session.connection.len();
+        session.send(&message, step_id).await;
+        SentRequest { id: message["id"].clone(), from }
+    }
+
+    /// Waits for a page as long as `limit`; returns whether another one follows. None does if the pages repeat or exceed the
+    /// maximum.
+    pub(super) async fn take_next(&mut self, session: &mut Session, page: &SentRequest, limit: Duration) -> bool {
+        let waited = session.wait_for_response(page.from, &page.id, limit).await;
+        let WaitOutcome::Ready(response) = waited else { return false };
+        response.get("result").is_some_and(|result| self.add(result))
+    }
+
+    /// Reads the next page, as [`Self::take_next`].
     pub(super) async fn read_next(
         &mut self,
         session: &mut Session,
@@ -28,13 +57,9 @@ impl Pages {
         step_id: Option<StepId>,
         limit: impl Fn(&Session) -> Duration,
     ) -> bool {
-        let message = session.complete(&self.next_request(method), true, None);
-        let from = session.connection.len();
-        session.send(&message, step_id).await;
+        let page = self.ask_for_next(session, method, step_id).await;
         let limit = limit(session);
-        let waited = session.wait_for_response(from, &message["id"], limit).await;
-        let WaitOutcome::Ready(response) = waited else { return false };
-        response.get("result").is_some_and(|result| self.add(result))
+        self.take_next(session, &page, limit).await
     }
 
     /// The request for the next page.

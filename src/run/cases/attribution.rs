@@ -1,7 +1,8 @@
-//! Calls tools again to see during the calls of which the server makes requests of the client: on the session of a queue, and on
-//! further sessions of a slow server as well.
+//! Calls tools again to see during the calls of which the server makes requests of the client: on further sessions of a slow
+//! server, while the session of a queue does what else is left of discovery.
 //!
-//! The session of the queue makes all calls that no other session took, so nothing depends on whether others can be opened.
+//! The session of the queue then makes all calls that no other session took, so nothing depends on whether others can be
+//! opened.
 
 use std::sync::Arc;
 
@@ -12,40 +13,75 @@ use super::additional_session::{Opening, Openings, hand_on_or_close, open_additi
 use super::case_session::ClosedSessions;
 use super::parallel_executions::SessionKind;
 use crate::inventory::Inventory;
-use crate::limits::MIN_CASES_PER_SESSION;
-use crate::run::discovery::{Attribution, RequestsByTool};
+use crate::run::discovery::{Attribution, RemainingDiscovery, RequestsByTool};
 use crate::run::target_state::Target;
 use crate::session::Session;
 
-/// Calls the tools, and completes the inventory by the requests that the server makes meanwhile.
+/// Calls the tools, and completes the inventory by the requests that the server makes meanwhile. While other sessions call
+/// them, the rest of discovery is done on this one.
 pub(super) async fn attribute_side_by_side(
     target: &Target,
     session: &mut Session,
     kind: &SessionKind<'_>,
     attribution: &Attribution,
+    remaining_discovery: &mut RemainingDiscovery,
 ) -> ClosedSessions {
     let inventory = target.inventory().await;
-    let mut others = JoinSet::new();
-    if target.context.allows_more_sessions() {
-        let openings = Openings::default();
-        for _ in 0..attribution.len().div_ceil(MIN_CASES_PER_SESSION) {
-            let own = attribution.clone();
-            let openings = openings.clone();
-            let begin = move || openings.begin(own.len());
-            let (target, capabilities, inventory) = (target.clone(), kind.capabilities.clone(), Arc::clone(&inventory));
-            others.spawn(attribute_elsewhere(
-                target,
-                capabilities,
-                kind.purpose.to_owned(),
-                attribution.clone(),
-                inventory,
-                begin,
-            ));
-        }
-    }
     let timeout = target.context.plan.timeout;
-    let mut requests = attribution.make_calls(session, &inventory, timeout, |_| true).await;
-    let mut closed = ClosedSessions::new();
+    let complete = |requests| {
+        let mut inventory = Inventory::clone(&inventory);
+        inventory.set_client_requests(requests);
+        target.set_inventory(Arc::new(inventory));
+    };
+    if !target.context.allows_more_sessions() {
+        complete(attribution.make_calls(session, &inventory, timeout, |_| true).await);
+        return ClosedSessions::new();
+    }
+    let others = start_others(target, kind, attribution, &inventory);
+    let elsewhere = async {
+        let (requests, closed) = finish_others(target, others).await;
+        if attribution.len() > 0 {
+            return (Some(requests), closed);
+        }
+        complete(requests);
+        (None, closed)
+    };
+    let rest_of_discovery = remaining_discovery.send_requests(session, timeout);
+    let ((incomplete, closed), ()) = tokio::join!(elsewhere, rest_of_discovery);
+    if let Some(mut requests) = incomplete {
+        requests.extend(attribution.make_calls(session, &inventory, timeout, |_| true).await);
+        complete(requests);
+    }
+    closed
+}
+
+/// Starts a session for each tool. Several cases wait for what they find out.
+fn start_others(
+    target: &Target,
+    kind: &SessionKind<'_>,
+    attribution: &Attribution,
+    inventory: &Arc<Inventory>,
+) -> JoinSet<(RequestsByTool, ClosedSessions)> {
+    let mut others = JoinSet::new();
+    let mut target = target.clone();
+    target.context = target.context.with_priority(true);
+    let openings = Openings::default();
+    for _ in 0..attribution.len() {
+        let (openings, own) = (openings.clone(), attribution.clone());
+        let begin = move || openings.begin(own.len());
+        let (purpose, attribution) = (kind.purpose.to_owned(), attribution.clone());
+        let (capabilities, inventory) = (kind.capabilities.clone(), Arc::clone(inventory));
+        others.spawn(attribute_elsewhere(target.clone(), capabilities, purpose, attribution, inventory, begin));
+    }
+    others
+}
+
+/// Waits for the other sessions.
+async fn finish_others(
+    target: &Target,
+    mut others: JoinSet<(RequestsByTool, ClosedSessions)>,
+) -> (RequestsByTool, ClosedSessions) {
+    let (mut requests, mut closed) = (RequestsByTool::new(), ClosedSessions::new());
     while let Some(finished) = others.join_next().await {
         match finished {
             Ok((found, sessions)) => {
@@ -55,10 +91,7 @@ pub(super) async fn attribute_side_by_side(
             Err(error) => target.give_up(&format!("an internal task failed: {error}")),
         }
     }
-    let mut inventory = Inventory::clone(&inventory);
-    inventory.set_client_requests(requests);
-    target.set_inventory(Arc::new(inventory));
-    closed
+    (requests, closed)
 }
 
 /// Calls tools on another session, which may not know the values of earlier results.

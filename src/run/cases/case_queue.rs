@@ -288,7 +288,9 @@ impl SessionQueue {
         let timeout = self.target.context.plan.timeout;
         if let Some(attribution) = self.remaining_discovery.take_attribution() {
             let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
-            self.closed_others.extend(attribute_side_by_side(&self.target, session, &kind, &attribution).await);
+            let remaining = &mut self.remaining_discovery;
+            let closed = attribute_side_by_side(&self.target, session, &kind, &attribution, remaining).await;
+            self.closed_others.extend(closed);
         }
         self.remaining_discovery.send_requests(session, timeout).await;
     }

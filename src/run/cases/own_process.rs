@@ -65,7 +65,7 @@ async fn run_own_process(
     }
     if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
         // No process is needed if there is no such tool.
-        let inventory = target.complete_inventory().await;
+        let inventory = inventory_for(&target, &case, body).await;
         if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
             target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
             return Vec::new();

@@ -9,6 +9,7 @@ use super::primitives;
 use crate::client::WaitOutcome;
 use crate::inventory::Primitives;
 use crate::limits::{ACKNOWLEDGEMENT_TIMEOUT, MAX_FIRST_READS};
+use crate::run::pagination::Pages;
 use crate::session::Session;
 use crate::spec::Era;
 use crate::transcript::messages;
@@ -68,12 +69,17 @@ impl ChangeSubscription {
         Some(Self(()))
     }
 
-    /// Reads everything again, and cancels the subscription.
-    pub(super) async fn close(self, session: &mut Session, timeout: Duration) {
+    /// Reads everything again, with the tools if these are still to be read, and cancels the subscription.
+    pub(super) async fn close(self, session: &mut Session, timeout: Duration, with_tools: bool) {
         if session.connection.is_closed() {
             return;
         }
-        let _again = primitives::discover(session, timeout).await;
+        if with_tools {
+            let mut tools = Pages::default();
+            let _again = primitives::discover_beside_tools(session, &mut tools, None, timeout).await;
+        } else {
+            let _again = primitives::discover(session, timeout).await;
+        }
         session.cancel(&json!(SUBSCRIPTION_ID), "the discovery is complete").await;
     }
 }
