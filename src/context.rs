@@ -119,6 +119,11 @@ impl Context {
         Self { plan: Arc::new(plan), ..self.clone() }
     }
 
+    /// Requests a permit for the process of a queue of cases.
+    pub(crate) fn request_queue_permit(&self) -> PermitRequest {
+        self.permits.request(Priority::Queue)
+    }
+
     /// Requests a permit for one more busy process.
     pub(crate) fn request_permit(&self) -> PermitRequest {
         self.permits.request(self.priority)

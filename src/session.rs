@@ -23,8 +23,8 @@ pub(crate) use self::launch::{StartConditions, connect_unrecorded};
 pub(crate) use self::opening::{OpeningFailure, RejectedOpening};
 pub(crate) use self::reply::{ClientResponder, Reply, ReplyChoice, form_content, form_schema};
 use self::response_sign::{
-    ResponseSign, answer_time, answer_time_among_others, find_response, has_foreign_response, is_altered_copy, is_over,
-    is_overtaken, malformed_response_to, messages_ahead, messages_sent, response_to, sign_of,
+    ResponseSign, answer_time_among_others, find_response, has_foreign_response, is_altered_copy, is_over,
+    is_overtaken, malformed_response_to, messages_ahead, messages_sent, response_to, sign_of, usual_answer_time,
 };
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind};
@@ -354,7 +354,7 @@ impl Session {
             self.answer_times.record_wait(began.elapsed(), matches!(waited, WaitOutcome::Ready(_)));
         }
         if let (WaitOutcome::Ready(_), true) = (&waited, has_started)
-            && let Some(duration) = answer_time(&self.connection.entries_from(from), id)
+            && let Some(duration) = usual_answer_time(&self.connection.entries_from(from), id)
         {
             self.answer_times.record_answer(duration);
             self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));

@@ -61,6 +61,10 @@ pub(super) const SLOW_CALL: Duration = Duration::from_millis(250);
 /// more, which shows whether they become slower.
 pub(super) const LONGER_CALL: Duration = Duration::from_millis(80);
 
+/// As how many other tools one counts whose calls take that long: 200 calls of 80 ms, four at a time, take 4 s, and 200 of
+/// 1 ms with what is checked between them a third of a second.
+pub(super) const COST_OF_LONGER_TOOL: usize = 12;
+
 /// The number of calls in flight, unless it is set. More make no published server answer faster, and each one in flight
 /// when a server ends is a suspect.
 pub(super) const CALLS_IN_FLIGHT: usize = 4;

@@ -82,13 +82,13 @@ pub(crate) async fn fuzz(
     let single: Vec<_> = saved.into_iter().filter(|(_, regression)| regression.steps.is_empty()).collect();
     let mut fixed = first.prepare(&single).await;
     fixed.extend(sequences.fixed.iter().map(|(oracle, path)| first.fixed_failure(*oracle, path)));
-    let (worker_count, tool_count) = match settings.plan.replay {
-        Some(_) => (1, 0),
-        None => (parallel::worker_count(&settings, tools.all()), tools.len()),
+    let (worker_count, fuzzed_tools) = match settings.plan.replay {
+        Some(_) => (1, &[][..]),
+        None => (parallel::worker_count(&settings, tools.all()), tools.all()),
     };
     let mut workers: Vec<Worker<'_>> = (1..worker_count).map(|_| first.another(&shared_failures)).collect();
     workers.insert(0, first);
-    let fuzzed = parallel::fuzz_all_tools(&mut workers, tool_count).await;
+    let fuzzed = parallel::fuzz_all_tools(&mut workers, fuzzed_tools).await;
     let mut results = Vec::new();
     for worker in workers {
         results.push(worker.finish().await);

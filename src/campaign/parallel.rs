@@ -3,6 +3,7 @@
 //! The calls of a tool depend on the seed, its name, its own responses and, at the end, on the results of all tools;
 //! never on the process they are sent to. So the same seed yields the same calls for any number of processes.
 
+use std::cmp::Reverse;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -13,7 +14,7 @@ use super::tool_run::QueuedTool;
 use super::worker::Worker;
 use crate::campaign::calls::tools::SelectedTool;
 use crate::campaign::calls::value_pool::ValuePool;
-use crate::campaign::limits::{EXTRA_PROCESS_COST, MAX_SLOW_JOBS, WARM_SPEEDUP};
+use crate::campaign::limits::{COST_OF_LONGER_TOOL, EXTRA_PROCESS_COST, MAX_SLOW_JOBS, WARM_SPEEDUP};
 use crate::spec::Transport;
 
 /// The number of processes whose cost pays off.
@@ -34,14 +35,32 @@ pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedToo
     usize::try_from(worker_count).unwrap_or(usize::MAX).clamp(1, most)
 }
 
-/// Fuzzes the first `tools` tools: each one on its own, then with the results of all tools. Failures that were seen once
-/// are repeated at the end. Returns the tools in order.
-pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> Vec<QueuedTool> {
-    let count = workers.len();
-    let mut queues: Vec<Vec<QueuedTool>> = (0..count).map(|_| Vec::new()).collect();
-    for tool in 0..tools {
-        queues[tool % count].push(QueuedTool::new(tool));
+/// Distributes tools among workers, in order: a tool whose calls take longer counts as several others, so that no worker is
+/// left with the rest while another one waits. Durations matter only by that, as the same tools should share a process however
+/// busy the machine is.
+fn distribute(tools: &[SelectedTool], workers: usize) -> Vec<Vec<usize>> {
+    let cost = |tool: &SelectedTool| if tool.takes_a_while() { COST_OF_LONGER_TOOL } else { 1 };
+    let mut order: Vec<usize> = (0..tools.len()).collect();
+    order.sort_by_key(|at| Reverse(cost(&tools[*at])));
+    let mut queues: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); workers];
+    for at in order {
+        if let Some((load, queue)) = queues.iter_mut().min_by_key(|(load, _)| *load) {
+            *load += cost(&tools[at]);
+            queue.push(at);
+        }
     }
+    let sorted = |(_, mut queue): (usize, Vec<usize>)| {
+        queue.sort_unstable();
+        queue
+    };
+    queues.into_iter().map(sorted).collect()
+}
+
+/// Fuzzes tools: each one on its own, then with the results of all tools. Failures that were seen once are repeated at the
+/// end. Returns the tools in order.
+pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: &[SelectedTool]) -> Vec<QueuedTool> {
+    let of_worker = |tools: Vec<usize>| tools.into_iter().map(QueuedTool::new).collect();
+    let mut queues: Vec<Vec<QueuedTool>> = distribute(tools, workers.len()).into_iter().map(of_worker).collect();
     let alone = workers.iter_mut().zip(&mut queues).map(|(worker, queue)| async move {
         let tools = queue.len();
         for (done, queued) in queue.iter_mut().enumerate() {
@@ -50,11 +69,9 @@ pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: usize) -> 
     });
     join_all(alone.collect()).await;
     let mut pool = ValuePool::default();
-    for tool in 0..tools {
-        if let Some(own) = queues[tool % count][tool / count].pool() {
-            pool.merge(own);
-        }
-    }
+    let mut in_order: Vec<&QueuedTool> = queues.iter().flatten().collect();
+    in_order.sort_by_key(|queued| queued.tool());
+    in_order.into_iter().filter_map(QueuedTool::pool).for_each(|own| pool.merge(own));
     let pool = &pool;
     let together = workers.iter_mut().zip(&mut queues).map(|(worker, queue)| async move {
         for queued in queue {
@@ -76,4 +93,28 @@ async fn join_all<F: Future<Output = ()>>(futures: Vec<F>) {
         if pending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::campaign::process::scripted::selected_tool;
+
+    #[test]
+    fn a_tool_with_longer_calls_has_a_worker_of_its_own() {
+        let tool = |milliseconds: u64| SelectedTool {
+            first_call: Some(Duration::from_millis(milliseconds)),
+            ..selected_tool("a", &json!({}))
+        };
+        let quick_but_one = [1, 2, 100, 3, 20, 1, 2].map(tool);
+        assert_eq!(distribute(&quick_but_one, 2), [vec![2], vec![0, 1, 3, 4, 5, 6]]);
+        assert_eq!(
+            distribute(&[1, 9, 3, 20].map(tool), 2),
+            [vec![0, 2], vec![1, 3]],
+            "in turn, however long they took"
+        );
+        assert_eq!(distribute(&[], 1), [Vec::<usize>::new()]);
+    }
 }

@@ -10,6 +10,8 @@ use tokio::sync::oneshot;
 /// The priority of a request; requests of equal priority are granted in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Priority {
+    /// Many cases wait for it, one after the other, so that it takes longest.
+    Queue,
     /// Other work depends on it.
     High,
     /// Nothing depends on it.

@@ -54,7 +54,7 @@ impl TargetRun {
         for case in inapplicable {
             target.report(&case, Judgement::inapplicable("it is for another kind of server"), None);
         }
-        let permit = target.context.request_permit();
+        let permit = target.context.request_queue_permit();
         let (confirmed, unconfirmed) = target.with_confirmation();
         let (queues, confirmation) = (JoinSet::new(), JoinSet::new());
         let mut run = Self { target, confirmed, cases, permit, queues, confirmation };

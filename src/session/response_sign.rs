@@ -121,6 +121,19 @@ pub(super) fn answer_time(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
     Some(answered.at.saturating_sub(sent.at))
 }
 
+/// How long a request was answered after it was sent, if it says something about others: an extreme message takes as long as it
+/// takes.
+pub(super) fn usual_answer_time(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
+    let has_id = |message: &Value| message.get("id").is_some_and(|own| same_id(own, id));
+    let is_extreme = |entry: &Arc<Entry>| match &entry.event {
+        Event::Sent { frame, .. } => {
+            frame.json().is_some_and(|value| messages(value).any(has_id)) && frame.may_be_unreadable()
+        }
+        _ => false,
+    };
+    answer_time(entries, id).filter(|_| !entries.iter().any(is_extreme))
+}
+
 /// How long a request was answered after it was sent, or after the last response to a request that was sent before it, if
 /// that came later: a server may serve one at a time.
 pub(super) fn answer_time_among_others(entries: &[Arc<Entry>], id: &Id) -> Option<Duration> {
@@ -243,10 +256,12 @@ pub(super) fn is_overtaken(entries: &[Arc<Entry>], id: &Id) -> bool {
     requests[own + 1..].iter().any(|later| asks_the_same(requests[own], later) && is_answered(later))
 }
 
-/// Whether two requests have the same method and the same parameters besides `_meta`, and are no calls.
+/// Whether two requests have the same method and the same parameters besides `_meta`, and are no calls. Null stands for no
+/// parameters.
 fn asks_the_same(one: &Value, other: &Value) -> bool {
     let params = |request: &Value| {
-        let mut params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let given = request.get("params").filter(|params| !params.is_null());
+        let mut params = given.cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
         params.as_object_mut().map(|params| params.shift_remove("_meta"));
         params
     };
@@ -295,6 +310,8 @@ mod tests {
             is_overtaken(&entries, &json!(1))
         };
         assert!(overtaken(&[own.clone(), same.clone()], 2));
+        let with_null = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": null });
+        assert!(overtaken(&[with_null, same.clone()], 2), "null stands for no parameters");
         assert!(!overtaken(&[own.clone(), same.clone()], 1), "the later one is not answered");
         assert!(!overtaken(&[same, own.clone()], 2), "it was sent before");
         let other = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping", "params": { "more": 1 } });

@@ -57,7 +57,7 @@ pub(in crate::run) fn run_on_disposable_session(
     target: Target,
     cases: Vec<Arc<Case>>,
 ) -> impl Future<Output = ClosedSessions> + Send {
-    let permit_request = target.context.request_permit();
+    let permit_request = target.context.request_queue_permit();
     run_disposable_queue(target, cases, permit_request)
 }
 
