@@ -443,7 +443,7 @@ pub(crate) const MAX_MESSAGES_AHEAD: usize = 32;
 
 /// How long a response is waited for if a later request that asks the same was answered, unless the slowest answer took
 /// longer.
-pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_millis(500);
+pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_secs(1);
 
 /// How long to wait for the right response after one with an altered id.
 pub(crate) const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
