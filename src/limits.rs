@@ -104,6 +104,10 @@ pub(crate) mod http {
     /// How long the client pauses between the parts of a body.
     pub(crate) const BODY_PAUSE: Duration = Duration::from_millis(300);
 
+    /// From which size on the body of a request is sent on a connection of its own, in bytes: less than servers allow by
+    /// default.
+    pub(crate) const LARGE_BODY: usize = 64 << 10;
+
     /// How long a request may take to reach the server before it is cancelled.
     pub(crate) const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
