@@ -97,9 +97,10 @@ impl Repetition {
         }
         match self.subscription {
             Some(subscription) => subscription.close(session, timeout, beside_tools).await,
-            None if beside_tools => primitives::list_announced_again_beside_tools(session, timeout).await,
-            None => primitives::list_announced_again(session, timeout).await,
+            None if beside_tools => return primitives::list_announced_again_beside_tools(session, timeout).await,
+            None => {}
         }
+        primitives::list_announced_again(session, timeout).await;
     }
 }
 
