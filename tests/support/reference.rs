@@ -192,7 +192,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 26] = [
+pub(crate) const CONFORMING: [Fault; 27] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -219,6 +219,7 @@ pub(crate) const CONFORMING: [Fault; 26] = [
     Fault::OtherScripts,
     Fault::ProgressFractions,
     Fault::Http(HttpFault::Proxied),
+    Fault::Http(HttpFault::LargeBodiesUnread),
 ];
 
 /// Conforming variants of the built-in server, for behaviour that the default one does not have.

@@ -92,15 +92,18 @@ impl DirectResponse {
             body: request.body.clone(),
         };
         client.record.add(Event::HttpRequest(recorded.clone()));
-        let http = if request.title_case_headers { &endpoint.title_case_client } else { &endpoint.client };
         let mut prepared = Request::new(method, url);
         *prepared.headers_mut() = headers;
         let body = request.body.as_ref().map(|body| match body {
             Value::String(text) => text.clone().into_bytes(),
             other => other.to_string().into_bytes(),
         });
+        let http = if request.title_case_headers {
+            endpoint.title_case_client.clone()
+        } else {
+            endpoint.client_for_body(body.as_ref().map_or(0, Vec::len)).clone()
+        };
         let prepared = PreparedRequest { head: prepared, body, transfer: request.transfer };
-        let http = http.clone();
         let first = Progress { end: HttpEnd { number: recorded.number, ..HttpEnd::default() }, ..Progress::default() };
         let (sender, progress) = watch::channel(first);
         let reader = DirectResponseReader {

@@ -15,7 +15,9 @@ use super::endpoint_error::HttpEndpointError;
 use super::listening;
 use crate::client::secrets::{Secrets, is_public, is_secret_header};
 use crate::limits::WAIT_POLL_INTERVAL;
-use crate::limits::http::{CONNECT_TIMEOUT, HALF_CLOSED_TIMEOUT, MANY_HALF_CLOSED, MAX_CONNECTION_IDLE_TIME};
+use crate::limits::http::{
+    CONNECT_TIMEOUT, HALF_CLOSED_TIMEOUT, LARGE_BODY, MANY_HALF_CLOSED, MAX_CONNECTION_IDLE_TIME,
+};
 
 /// The transport of an endpoint, once it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,6 +166,12 @@ impl HttpEndpoint {
             get_streams: tokio::sync::Mutex::default(),
             listens_at: OnceLock::new(),
         }))
+    }
+
+    /// The client that sends a body of this length: a server may refuse a large one without reading it to its end, and
+    /// never read what follows on the connection.
+    pub(super) fn client_for_body(&self, bytes: usize) -> &reqwest::Client {
+        if bytes > LARGE_BODY { &self.fresh_client } else { &self.client }
     }
 
     /// The value of `Authorization` that a placeholder of a header names, if the user gave the token.

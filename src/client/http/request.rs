@@ -14,7 +14,7 @@ use super::exchange_log::ExchangeLog;
 use super::negotiated::Negotiated;
 use super::rate_limit::wait_for_slot;
 use crate::client::record::Record;
-use crate::limits::http::{LARGE_BODY, MAX_RETRIES};
+use crate::limits::http::MAX_RETRIES;
 use crate::transcript::Entry;
 use crate::wire::Id;
 
@@ -122,12 +122,10 @@ impl HttpClient {
         initializes: bool,
     ) -> Result<Response, reqwest::Error> {
         wait_for_slot(&self.endpoint, &self.record).await;
-        // A server may refuse a large body without reading it to its end, and never read what follows on the connection.
-        let is_large = outgoing.body.as_ref().is_some_and(|body| body.len() > LARGE_BODY);
-        let http = if is_large || outgoing.repetition == Repetition::UnderWay {
+        let http = if outgoing.repetition == Repetition::UnderWay {
             &self.endpoint.fresh_client
         } else {
-            &self.endpoint.client
+            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, |body| body.len()))
         };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
         if let Some(body) = outgoing.body {

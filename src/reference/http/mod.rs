@@ -267,6 +267,10 @@ impl Server {
         }
         let in_part = request_form::read_partly(&mut request, &self.faults).await;
         let (mut parts, body) = request.into_parts();
+        let body = match variant::refuse_body(body, &self.faults) {
+            Ok(body) => body,
+            Err(refusal) => return *refusal,
+        };
         let body = if let Some(in_part) = in_part { Ok(in_part) } else { read(body).await };
         let Ok(body) = body else {
             return text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
@@ -482,6 +486,10 @@ impl Server {
             return text_error(StatusCode::NOT_FOUND, "there is no such session");
         };
         let (parts, body) = request.into_parts();
+        let body = match variant::refuse_body(body, &self.faults) {
+            Ok(body) => body,
+            Err(refusal) => return *refusal,
+        };
         let Ok(line) = read(body).await else {
             return text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long");
         };

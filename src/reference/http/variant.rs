@@ -5,8 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use hyper::StatusCode;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ use super::response::{HttpResponse, empty, rpc_error, text_error};
 use super::session::Session;
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    ClosesKeptAlive, DeleteRefused, IdentityRequired, MediaTypesUpperCase, Proxied, SessionExpires,
+    ClosesKeptAlive, DeleteRefused, IdentityRequired, LargeBodiesUnread, MediaTypesUpperCase, Proxied, SessionExpires,
 };
 use crate::reference::message::INVALID_REQUEST;
 
@@ -24,6 +26,12 @@ const MESSAGES_PER_SESSION: usize = 150;
 
 /// How many requests a connection serves that is closed under the next one.
 const REQUESTS_PER_CONNECTION: usize = 3;
+
+/// The length from which on a body is refused unread, in bytes.
+const LONG_BODY: u64 = 512 << 10;
+
+/// How long the connection of a refused body stays open, as that of Node.js does.
+const UNREAD_TIME: Duration = Duration::from_secs(5);
 
 /// How many sessions are served by a server that no client tells of their end.
 const SESSIONS_WITHOUT_DELETE: usize = 250;
@@ -97,6 +105,18 @@ pub(super) fn expire_session(messages: &AtomicUsize, message: &Value, faults: &F
         1 => rpc_error(StatusCode::NOT_FOUND, INVALID_REQUEST, "the session has expired"),
         _ => empty(StatusCode::NOT_FOUND),
     })
+}
+
+/// Refuses a long body, and neither reads it nor what follows it on the connection, which closes some time later.
+pub(super) fn refuse_body(body: Incoming, faults: &FaultSet) -> Result<Incoming, Box<HttpResponse>> {
+    if !has(faults, LargeBodiesUnread) || body.size_hint().exact().is_none_or(|length| length <= LONG_BODY) {
+        return Ok(body);
+    }
+    tokio::spawn(async move {
+        tokio::time::sleep(UNREAD_TIME).await;
+        drop(body);
+    });
+    Err(text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long").into())
 }
 
 /// Counts a request on a connection; an error, which closes it without a response, if it has served enough.
