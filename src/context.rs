@@ -47,7 +47,7 @@ use crate::client::{Connection, EntryObserver, HostState, MemoryBudget, RecordOp
 use crate::event::{Event, Problem, RunSummary, Sink};
 use crate::limits::{EXIT_STATUS_TIMEOUT, RECONNECT_TIMEOUT};
 use crate::plan::{Launcher, Plan};
-use crate::spec::{Revision, Transport};
+use crate::spec::Revision;
 use crate::transcript::{Entry, SessionParameters};
 
 /// The signal to stop a run: after `true`, the run ends every process and reports the results so far.
@@ -119,11 +119,9 @@ impl Context {
         Self { plan: Arc::new(plan), ..self.clone() }
     }
 
-    /// Requests a permit for the process of a queue of cases. Over HTTP it has no priority: all sessions share one process, and
-    /// a slow server gets more of them only while others are opened.
+    /// Requests a permit for the process of a queue of cases.
     pub(crate) fn request_queue_permit(&self) -> PermitRequest {
-        let is_http = self.plan.transport() == Transport::Http;
-        self.permits.request(if is_http { self.priority } else { Priority::Queue })
+        self.permits.request(Priority::Queue)
     }
 
     /// Requests a permit for one more busy process.

@@ -363,12 +363,18 @@ pub(crate) const QUIET_TIME: Duration = Duration::from_millis(300);
 /// How many processes a server has at once, at first, that is slow to answer.
 pub(crate) const FIRST_PROCESSES_OF_SLOW_SERVER: usize = 32;
 
-/// How many processes or sessions it has at most: more are allowed while it opens them as fast as the first one, and of
-/// processes while half of the machine's memory is free, and while there are files for their streams.
-pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 256;
+/// How many processes it has at most: more are allowed while it opens them as fast as the first one, while half of the
+/// machine's memory is free, and while there are files for their streams.
+pub(crate) const MAX_PROCESSES_OF_SLOW_SERVER: usize = 256;
+
+/// How many sessions it has at most over HTTP, where they share one process.
+pub(crate) const MAX_SESSIONS_OF_SLOW_SERVER: usize = 400;
 
 /// How many files a process of the server needs: its three streams, and one to see its end.
 pub(crate) const FILES_PER_PROCESS: u64 = 4;
+
+/// How many files a session over HTTP needs: a connection for requests, and one that is kept for the next, or a stream.
+pub(crate) const FILES_PER_HTTP_SESSION: u64 = 2;
 
 /// How many files everything else needs.
 pub(crate) const OTHER_FILES: u64 = 200;

@@ -303,6 +303,12 @@ impl Connection {
         self.record.state().first_line
     }
 
+    /// How long the server took until it first answered, without what the client itself waited for.
+    #[must_use]
+    pub(crate) fn opening_time(&self) -> Option<Duration> {
+        self.record.opening_time()
+    }
+
     /// The time since the start.
     #[must_use]
     pub(crate) fn age(&self) -> Duration {

@@ -126,6 +126,8 @@ pub(super) struct State {
     /// Whether nothing more can arrive.
     pub(super) closed: bool,
     pub(super) first_line: Option<Duration>,
+    /// When the first HTTP request was made.
+    first_request: Option<Duration>,
     pub(super) exited: bool,
     /// How many requests wait because of the server's rate limit.
     paused_requests: usize,
@@ -204,6 +206,7 @@ impl Record {
             Event::Overflow => (state.closed, state.overflowed) = (true, true),
             Event::Exited { .. } => (state.closed, state.exited) = (true, true),
             Event::Received(_) | Event::HttpHead(_) if state.first_line.is_none() => state.first_line = Some(entry.at),
+            Event::HttpRequest(_) if state.first_request.is_none() => state.first_request = Some(entry.at),
             Event::Sent { frame, .. } => state.open += frame.json().map_or(1, requests),
             _ => {}
         }
@@ -289,6 +292,13 @@ impl Record {
             *stderr -= length(&entries[oldest]);
             entries[oldest] = Arc::new(Entry { at: entries[oldest].at, event: Event::Stderr(String::new()) });
         }
+    }
+
+    /// How long the server took until it first answered: from its start, or from the first HTTP request on, which may have
+    /// had to wait for something else.
+    pub(super) fn opening_time(&self) -> Option<Duration> {
+        let state = self.state();
+        state.first_line.map(|at| at.saturating_sub(state.first_request.unwrap_or_default()))
     }
 
     /// Records that a request begins or ends a pause.

@@ -35,7 +35,7 @@ pub(super) async fn listen(
     if *known == GetStreams::Usable {
         return Some(read());
     }
-    let limit = GET_STREAM_PING_TIMEOUT.max(opening_time(&client.record) * GET_STREAM_PING_FACTOR);
+    let limit = GET_STREAM_PING_TIMEOUT.max(client.record.opening_time().unwrap_or_default() * GET_STREAM_PING_FACTOR);
     let (stream, is_answered) = open_and_ask(client, &read, limit).await;
     if is_answered {
         *known = GetStreams::Usable;
@@ -55,15 +55,6 @@ pub(super) async fn listen(
     *known = GetStreams::HoldUpRequests;
     client.record.go_without_get_stream();
     None
-}
-
-/// How long the first exchange of a connection took, which opened the session.
-fn opening_time(record: &Record) -> Duration {
-    let state = record.state();
-    let mut entries = state.entries.iter();
-    let sent = entries.find(|entry| matches!(entry.event, Event::HttpRequest(_)));
-    let head = entries.find(|entry| matches!(entry.event, Event::HttpHead(_)));
-    sent.zip(head).map_or(Duration::ZERO, |(sent, head)| head.at.saturating_sub(sent.at))
 }
 
 /// Opens a stream, and finds out whether the server answers a request in time while it is open, or sends none.

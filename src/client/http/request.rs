@@ -125,7 +125,7 @@ impl HttpClient {
         let http = if outgoing.repetition == Repetition::UnderWay {
             &self.endpoint.fresh_client
         } else {
-            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, |body| body.len()))
+            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, Vec::len))
         };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
         if let Some(body) = outgoing.body {
