@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use tokio::sync::OnceCell;
 
-use super::case_run::{CaseRun, carry_out_fresh, judge};
+use super::case_run::{CaseRun, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
@@ -75,8 +75,8 @@ pub(super) async fn report_shared(
     body: &Active,
     shared_results: &SharedResults,
 ) -> ClosedSessions {
-    // The waiting revisions hold no permit, and the first to complete discovery runs the case.
-    let inventory = target.inventory().await;
+    // The waiting revisions hold no permit, and the first to know enough runs the case.
+    let inventory = inventory_for(&target, case, body).await;
     let began = Instant::now();
     let session_parameters = &inventory.session_parameters;
     if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
@@ -99,6 +99,8 @@ pub(super) async fn report_shared(
             return sessions;
         }
     };
+    // Messages are compared with what the revision listed, also if the case ran before.
+    let inventory = target.inventory().await;
     let mut judged = if let Some(reason) = target.stop_reason() {
         Judgement::error(reason)
     } else {
