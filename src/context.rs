@@ -47,7 +47,7 @@ use crate::client::{Connection, EntryObserver, HostState, MemoryBudget, RecordOp
 use crate::event::{Event, Problem, RunSummary, Sink};
 use crate::limits::{EXIT_STATUS_TIMEOUT, RECONNECT_TIMEOUT};
 use crate::plan::{Launcher, Plan};
-use crate::spec::Revision;
+use crate::spec::{Revision, Transport};
 use crate::transcript::{Entry, SessionParameters};
 
 /// The signal to stop a run: after `true`, the run ends every process and reports the results so far.
@@ -241,9 +241,11 @@ impl Context {
         self.shared.events.emit(event);
     }
 
-    /// Counts one more process.
+    /// Counts the process of one more connection; over HTTP, all connections share one.
     pub(crate) fn count_launch(&self) {
-        self.shared.statistics.count_launch();
+        if self.plan.transport() == Transport::Stdio {
+            self.shared.statistics.count_launch();
+        }
     }
 
     /// Measures the time that judging takes.
@@ -290,9 +292,6 @@ impl Context {
 impl Context {
     /// How to record a new connection; with `show_wire`, every message is sent to the sink.
     pub(crate) fn record_options(&self, purpose: &str) -> RecordOptions {
-        if !matches!(self.plan.launcher, Launcher::Http(_)) {
-            self.count_launch();
-        }
         let (name, saver) = self.begin_transcript(purpose, true).unzip();
         let observer = match (self.plan.show_wire, saver) {
             (false, saver) => saver,

@@ -104,7 +104,7 @@ pub(crate) mod http {
     /// How long the client pauses between the parts of a body.
     pub(crate) const BODY_PAUSE: Duration = Duration::from_millis(300);
 
-    /// From which size on the body of a request is sent on a connection of its own, in bytes: less than servers allow by
+    /// Above which size the body of a request is sent on a connection of its own, in bytes: less than servers allow by
     /// default.
     pub(crate) const LARGE_BODY: usize = 64 << 10;
 

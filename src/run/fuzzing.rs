@@ -326,12 +326,10 @@ impl Environment for RunEnvironment {
 /// Starts a process and opens a session with it. Its output meanwhile is judged by the cases. Over HTTP, restarts the
 /// server if the client started it.
 async fn open_process(context: Context, revision: Revision, mirrored: Arc<Mirrored>) -> Result<OpenedProcess, String> {
-    if context.plan.transport() == Transport::Stdio {
-        context.count_launch();
-    }
     let began = Instant::now();
     let process_id = context.restart_host().await?;
     let mut pipe = connect_unrecorded(&context, revision, &mirrored).map_err(|error| error.to_string())?;
+    context.count_launch();
     let requests = handshake(&mut pipe, revision, context.plan.startup_timeout).await?;
     let process_id = process_id.or_else(|| pipe.process_id());
     Ok(OpenedProcess { pipe, startup: began.elapsed(), requests, process_id })

@@ -113,6 +113,7 @@ impl Session {
         let (options, replies) = (context.record_options(&purpose), ClientResponder::default());
         let responder = Responder::new(capabilities.clone(), replies.answer());
         let connection = connect(context, revision, responder, start, options)?;
+        context.count_launch();
         let answer_times = context.answer_times.of(revision);
         Ok(Self::unopened(connection, revision, capabilities, replies, purpose, answer_times))
     }

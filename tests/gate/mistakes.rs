@@ -65,7 +65,12 @@ const MISTAKES: &[Mistake] = &[
         2,
         &["leave out the quotes", "`mcp-conformance -- node server.mjs`"],
     ),
-    mistake("missing-program", &["--", "./missing"], 2, &["failed to start `./missing`", "check that the path exists"]),
+    mistake(
+        "missing-program",
+        &["--", "./missing"],
+        2,
+        &["failed to start `./missing`", "check that the path exists", "; 0 launches;"],
+    ),
     mistake("url-without-scheme", &["localhost:3000/mcp"], 2, &["`http://localhost:3000/mcp`"]),
     mistake("word-after-url", &["http://localhost:9/mcp", "-v"], 2, &["put options of mcp-conformance before the URL"]),
     mistake(

@@ -1,5 +1,5 @@
-//! Conforming variants of the server that only show over HTTP: in media types, content codings, and the ends of sessions
-//! and connections.
+//! Conforming variants of the server that only show over HTTP: in media types, content codings, large bodies, and the ends
+//! of sessions and connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -27,7 +27,7 @@ const MESSAGES_PER_SESSION: usize = 150;
 /// How many requests a connection serves that is closed under the next one.
 const REQUESTS_PER_CONNECTION: usize = 3;
 
-/// The length from which on a body is refused unread, in bytes.
+/// The length above which a body is refused unread, in bytes.
 const LONG_BODY: u64 = 512 << 10;
 
 /// How long the connection of a refused body stays open, as that of Node.js does.
