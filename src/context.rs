@@ -39,6 +39,7 @@ pub(crate) use self::permits::{PermitRequest, ProcessPermit};
 use self::permits::{Priority, ProcessPermits};
 use self::shutdown::Shutdowns;
 pub(crate) use self::shutdown::{ClosedConnection, shutdown_grace_for};
+pub(crate) use self::slow_server::SessionPace;
 use self::slow_server::SlowServer;
 use self::statistics::Statistics;
 use self::transcript_output::TranscriptOutput;

@@ -379,10 +379,15 @@ pub(crate) const FILES_PER_HTTP_SESSION: u64 = 2;
 /// How many files everything else needs.
 pub(crate) const OTHER_FILES: u64 = 200;
 
-/// How many more sessions an HTTP server gets for each that it opens as fast as the first while all others are at work.
-pub(crate) const SESSIONS_PER_FAST_OPENING: usize = 3;
+/// How many more sessions an HTTP server gets for each on which its opening, or its first slow answer, is as fast as any
+/// while all others are at work.
+pub(crate) const SESSIONS_PER_FAST_ANSWER: usize = 3;
 
-/// How many times longer than the first opening another one may take if the open sessions do not slow it down.
+/// On how many sessions of an HTTP server an answer after the opening is as fast as any before it gets more of them.
+pub(crate) const MIN_FAST_ANSWERS: usize = 2;
+
+/// How many times longer than the fastest opening, or slow answer, another one may take if the other sessions do not slow
+/// it down.
 pub(crate) const EQUALLY_FAST_FACTOR: f32 = 1.5;
 
 /// From which average duration on cases run side by side on more sessions.

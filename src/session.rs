@@ -27,7 +27,7 @@ use self::response_sign::{
     is_overtaken, malformed_response_to, messages_ahead, messages_sent, response_to, sign_of, usual_answer_time,
 };
 use crate::client::{Connection, WaitOutcome};
-use crate::context::{AnswerTimes, RequestKind};
+use crate::context::{AnswerTimes, RequestKind, SessionPace};
 use crate::limits::{
     LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, OVERTAKEN_WAIT, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
     TIMEOUT_AFTER_UNANSWERED,
@@ -56,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) fruitless_requests: BTreeSet<(String, String)>,
     /// What all sessions of the revision know about the server's answers.
     answer_times: Arc<AnswerTimes>,
+    /// What its first slow answers show.
+    pace: SessionPace,
     /// The fastest answer on this session.
     pub(crate) fastest: Option<Duration>,
     /// How much longer a request may take while the process has not written anything yet.
@@ -73,7 +75,7 @@ impl Session {
         capabilities: Value,
         replies: ClientResponder,
         purpose: String,
-        answer_times: Arc<AnswerTimes>,
+        (answer_times, pace): (Arc<AnswerTimes>, SessionPace),
     ) -> Self {
         let session_parameters =
             SessionParameters { client_capabilities: capabilities, ..SessionParameters::default() };
@@ -88,6 +90,7 @@ impl Session {
             skip_loose_wait: false,
             fruitless_requests: BTreeSet::new(),
             answer_times,
+            pace,
             fastest: None,
             startup_allowance: Duration::ZERO,
             startup_limit: Duration::ZERO,
@@ -353,11 +356,14 @@ impl Session {
         if !matches!(waited, WaitOutcome::Closed) {
             self.answer_times.record_wait(began.elapsed(), matches!(waited, WaitOutcome::Ready(_)));
         }
-        if let (WaitOutcome::Ready(_), true) = (&waited, has_started)
+        if matches!(waited, WaitOutcome::Ready(_))
             && let Some(duration) = usual_answer_time(&self.connection.entries_from(from), id)
         {
-            self.answer_times.record_answer(duration);
-            self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));
+            if has_started {
+                self.answer_times.record_answer(duration);
+                self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));
+            }
+            self.pace.record_answer(duration);
         }
         self.note_wait(waited, limit)
     }

@@ -10,7 +10,8 @@ use super::free_memory;
 use super::permits::ProcessPermits;
 use crate::limits::{
     EQUALLY_FAST_FACTOR, FILES_PER_HTTP_SESSION, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER,
-    MAX_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, OTHER_FILES, SESSIONS_PER_FAST_OPENING,
+    MAX_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, MIN_FAST_ANSWERS, OTHER_FILES, SESSIONS_PER_FAST_ANSWER,
+    SLOW_ANSWER,
 };
 use crate::spec::Transport;
 
@@ -22,12 +23,72 @@ pub(crate) struct SlowServer {
     /// The number of processes at once of any other server; `None` if the user set it, so that it applies to this one too.
     usual_processes: Option<usize>,
     is_slow: AtomicBool,
-    /// How long it took to open its first session.
+    /// How long its first process took to open over standard input and output.
     first_opening: OnceLock<Duration>,
-    /// How long each session took that was opened beside others before the server was known to be slow.
-    early_openings: Mutex<Vec<Duration>>,
+    /// What its slow answers show over HTTP.
+    answers: Mutex<SlowAnswers>,
     /// How many further sessions it may get; over standard input and output, each has a process of its own.
     further_sessions: AtomicUsize,
+}
+
+/// What the slow answers on the sessions of a server show over HTTP.
+#[derive(Debug, Default)]
+struct SlowAnswers {
+    fastest_opening: Option<Duration>,
+    fastest_other: Option<Duration>,
+    /// How many sessions got their first slow answer after the opening as fast as any while all others were at work.
+    as_fast: usize,
+    /// How many got it later.
+    slower: usize,
+    /// How many sessions showed that they may have further ones beside them, which were not allowed yet.
+    pending: usize,
+}
+
+impl SlowAnswers {
+    /// Whether sessions do not slow each other down. A server may open them side by side and serve everything else in turn,
+    /// so that openings alone do not show it; and of one that serves in turn, some answers come early.
+    fn overlap(&self) -> bool {
+        self.as_fast >= MIN_FAST_ANSWERS && self.as_fast > 2 * self.slower
+    }
+}
+
+/// Which answer on a session it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Opening,
+    /// Any other one; `counts` if the opening was fast, so that it shows nothing.
+    Other {
+        counts: bool,
+    },
+}
+
+/// Shows whether other sessions slow a server down, by the first slow answers on one of them.
+#[derive(Debug)]
+pub(crate) struct SessionPace {
+    server: Arc<SlowServer>,
+    opened_slowly: bool,
+    is_known: bool,
+}
+
+impl SessionPace {
+    pub(crate) fn new(server: &Arc<SlowServer>) -> Self {
+        Self { server: Arc::clone(server), opened_slowly: false, is_known: false }
+    }
+
+    /// Records how long the opening took.
+    pub(crate) fn record_opening(&mut self, duration: Duration) {
+        if duration >= SLOW_ANSWER {
+            self.opened_slowly = true;
+            self.server.record_slow_answer(Answer::Opening, duration);
+        }
+    }
+
+    /// Records how long an answer after the opening took.
+    pub(crate) fn record_answer(&mut self, duration: Duration) {
+        if duration >= SLOW_ANSWER && !std::mem::replace(&mut self.is_known, true) {
+            self.server.record_slow_answer(Answer::Other { counts: !self.opened_slowly }, duration);
+        }
+    }
 }
 
 impl SlowServer {
@@ -39,7 +100,7 @@ impl SlowServer {
             usual_processes,
             is_slow: AtomicBool::new(false),
             first_opening: OnceLock::new(),
-            early_openings: Mutex::default(),
+            answers: Mutex::default(),
             further_sessions: AtomicUsize::new(0),
         }
     }
@@ -54,64 +115,79 @@ impl SlowServer {
         self.first_opening.get_or_init(|| opening);
         self.further_sessions.store(max_sessions(self.transport).saturating_sub(count), Ordering::Relaxed);
         self.permits.add(count.saturating_sub(usual));
-        let early = std::mem::take(&mut *self.early_openings());
-        // Of a server that serves one request at a time, the first of them is fast.
-        if early.iter().all(|early| self.is_fast(*early)) {
-            for opening in early {
-                self.allow_further_session_if(opening, || true);
-            }
+        self.allow_pending(&mut self.answers());
+    }
+
+    fn answers(&self) -> MutexGuard<'_, SlowAnswers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Allows one more process, up to a maximum, if one was opened as fast as the first, and if there is memory for it.
+    pub(crate) fn allow_further_process(&self, opening: Duration) {
+        if self.transport != Transport::Http {
+            self.allow_further_process_if(opening, || free_memory::is_half_free() == Some(true));
         }
     }
 
-    /// Records that the server is slow in a main session, which took this long to open. Over HTTP, those of several revisions
-    /// are opened side by side, so that they show whether others slow down an opening.
-    pub(crate) fn mark_main(&self, opening: Duration) {
-        let is_first = !self.is_marked();
-        self.mark(opening);
-        if self.transport == Transport::Http && !is_first {
-            self.allow_further_session(opening);
+    fn allow_further_process_if(&self, opening: Duration, has_memory: impl FnOnce() -> bool) {
+        if is_as_fast(opening, self.first_opening.get().copied()) && has_memory() {
+            self.allow_further(1);
         }
     }
 
-    fn early_openings(&self) -> MutexGuard<'_, Vec<Duration>> {
-        self.early_openings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Allows more sessions, up to a maximum, if one was opened as fast as the first, and if there is memory for it. Over
-    /// HTTP, it shows something only if all other permits are in use: a server that serves one request at a time is as fast
-    /// for one session as for the first.
-    pub(crate) fn allow_further_session(&self, opening: Duration) {
-        if self.transport == Transport::Http && self.first_opening.get().is_none() {
-            if self.usual_processes.is_some() && self.permits.free() == 0 {
-                self.early_openings().push(opening);
-            }
+    /// Allows more sessions over HTTP, up to a maximum, as long as slow answers are as fast on all of them. They show
+    /// something only if all other permits are in use: a server that serves one request at a time is as fast for one
+    /// session as for the first.
+    fn record_slow_answer(&self, kind: Answer, duration: Duration) {
+        if self.transport != Transport::Http {
             return;
         }
-        self.allow_further_session_if(opening, || match self.transport {
-            Transport::Http => self.permits.free() == 0,
-            Transport::Stdio | Transport::Any => free_memory::is_half_free() == Some(true),
-        });
-    }
-
-    fn allow_further_session_if(&self, opening: Duration, has_room: impl FnOnce() -> bool) {
-        if !self.is_fast(opening) || !has_room() {
+        let is_at_work = self.permits.free() == 0;
+        let mut answers = self.answers();
+        let fastest = match kind {
+            Answer::Opening => &mut answers.fastest_opening,
+            Answer::Other { .. } => &mut answers.fastest_other,
+        };
+        let known = fastest.replace(fastest.map_or(duration, |fastest| fastest.min(duration)));
+        if known.is_none() || !is_at_work {
             return;
         }
-        let most = if self.transport == Transport::Http { SESSIONS_PER_FAST_OPENING } else { 1 };
+        let is_as_fast = is_as_fast(duration, known);
+        match kind {
+            Answer::Opening => {}
+            Answer::Other { .. } if is_as_fast => answers.as_fast += 1,
+            Answer::Other { .. } => answers.slower += 1,
+        }
+        if is_as_fast && kind != (Answer::Other { counts: false }) {
+            answers.pending += 1;
+        }
+        self.allow_pending(&mut answers);
+    }
+
+    /// Allows the sessions that are pending, once it is known that they do not slow each other down.
+    fn allow_pending(&self, answers: &mut SlowAnswers) {
+        if answers.overlap() && self.is_marked() {
+            self.allow_further(std::mem::take(&mut answers.pending).saturating_mul(SESSIONS_PER_FAST_ANSWER));
+        } else if answers.slower > 0 && !answers.overlap() {
+            answers.pending = 0;
+        }
+    }
+
+    fn allow_further(&self, most: usize) {
         let fewer = |left: usize| Some(left.saturating_sub(most));
         let left = self.further_sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).unwrap_or_default();
         self.permits.add(left.min(most));
-    }
-
-    /// Whether a session was opened as fast as the first.
-    fn is_fast(&self, opening: Duration) -> bool {
-        self.first_opening.get().is_some_and(|first| opening <= first.mul_f32(EQUALLY_FAST_FACTOR))
     }
 
     /// Whether the server is known to be slow to answer.
     pub(crate) fn is_marked(&self) -> bool {
         self.is_slow.load(Ordering::Relaxed)
     }
+}
+
+/// Whether something took about as long as the fastest of its kind; false if there was none.
+fn is_as_fast(duration: Duration, fastest: Option<Duration>) -> bool {
+    fastest.is_some_and(|fastest| duration <= fastest.mul_f32(EQUALLY_FAST_FACTOR))
 }
 
 /// How many sessions a slow server has at most, by the number of files that this process may open.
@@ -131,9 +207,9 @@ fn sessions_with_files(transport: Transport, files: Option<u64>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::permits::Priority;
+    use crate::context::permits::{PermitRequest, Priority};
 
-    const OPENING: Duration = Duration::from_secs(2);
+    const ANSWER: Duration = Duration::from_secs(2);
 
     /// A server with four permits, and the permits.
     fn server(transport: Transport, usual_processes: Option<usize>) -> (SlowServer, Arc<ProcessPermits>) {
@@ -145,8 +221,8 @@ mod tests {
     fn a_slow_server_gets_more_processes_once() {
         let (server, permits) = server(Transport::Stdio, Some(4));
         assert!(!server.is_marked());
-        server.mark(OPENING);
-        server.mark(OPENING);
+        server.mark(ANSWER);
+        server.mark(ANSWER);
         assert!(server.is_marked());
         assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER);
     }
@@ -154,13 +230,13 @@ mod tests {
     #[test]
     fn it_gets_further_processes_while_there_is_memory() {
         let (server, permits) = server(Transport::Stdio, Some(4));
-        server.mark(OPENING);
-        server.allow_further_session_if(OPENING, || false);
+        server.mark(ANSWER);
+        server.allow_further_process_if(ANSWER, || false);
         assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER);
-        server.allow_further_session_if(OPENING * 2, || true);
+        server.allow_further_process_if(ANSWER * 2, || true);
         assert_eq!(permits.free(), FIRST_PROCESSES_OF_SLOW_SERVER, "the machine is busy");
         for _ in 0..=MAX_PROCESSES_OF_SLOW_SERVER {
-            server.allow_further_session_if(OPENING, || true);
+            server.allow_further_process_if(ANSWER, || true);
         }
         assert_eq!(permits.free(), MAX_PROCESSES_OF_SLOW_SERVER);
     }
@@ -178,52 +254,110 @@ mod tests {
     fn the_number_that_the_user_set_is_kept() {
         for transport in [Transport::Stdio, Transport::Http] {
             let (server, permits) = server(transport, None);
-            server.mark(OPENING);
-            server.allow_further_session(OPENING);
+            server.mark(ANSWER);
+            server.allow_further_process_if(ANSWER, || true);
+            let _working = take(&permits);
+            for _ in 0..10 {
+                server.record_slow_answer(Answer::Opening, ANSWER);
+                server.record_slow_answer(OTHER, ANSWER);
+            }
             assert!(server.is_marked());
-            assert_eq!(permits.free(), 4, "{transport:?}");
+            assert_eq!(permits.free(), 0, "{transport:?}");
         }
     }
 
+    /// An answer on a session of which the opening was slow.
+    const OTHER: Answer = Answer::Other { counts: false };
+
+    /// Takes all free permits.
+    fn take(permits: &Arc<ProcessPermits>) -> Vec<PermitRequest> {
+        (0..permits.free()).map(|_| permits.request(Priority::Normal)).collect()
+    }
+
     #[test]
-    fn sessions_that_were_opened_before_it_was_known_to_be_slow_count_over_http() {
-        for (slowest, further) in [(OPENING, 2 * SESSIONS_PER_FAST_OPENING), (OPENING * 2, 0)] {
+    fn openings_count_over_http_once_other_answers_overlap() {
+        let (server, permits) = server(Transport::Http, Some(4));
+        let _working = take(&permits);
+        for _ in 0..4 {
+            server.record_slow_answer(Answer::Opening, ANSWER);
+        }
+        server.mark(ANSWER);
+        server.record_slow_answer(OTHER, ANSWER);
+        assert_eq!(permits.free(), 0, "other answers may be served in turn");
+        for _ in 0..MIN_FAST_ANSWERS {
+            assert_eq!(permits.free(), 0);
+            server.record_slow_answer(OTHER, ANSWER);
+        }
+        assert_eq!(permits.free(), 3 * SESSIONS_PER_FAST_ANSWER, "as the first opening shows nothing");
+    }
+
+    #[test]
+    fn openings_side_by_side_do_not_count_over_http_where_other_answers_come_in_turn() {
+        let (server, permits) = server(Transport::Http, Some(4));
+        let _working = take(&permits);
+        for _ in 0..4 {
+            server.record_slow_answer(Answer::Opening, ANSWER);
+        }
+        server.mark(ANSWER);
+        for turn in [1, 2, 3, 4, 1, 4, 4, 1, 4, 4] {
+            server.record_slow_answer(OTHER, ANSWER * turn);
+            server.record_slow_answer(Answer::Opening, ANSWER);
+        }
+        assert_eq!(permits.free(), 0);
+    }
+
+    #[test]
+    fn answers_before_it_was_known_to_be_slow_count_over_http() {
+        for (slowest, further) in [(ANSWER, 3 * SESSIONS_PER_FAST_ANSWER), (ANSWER * 2, 0)] {
             let (server, permits) = server(Transport::Http, Some(4));
-            let _working: Vec<_> = (0..4).map(|_| permits.request(Priority::Normal)).collect();
-            server.allow_further_session(OPENING);
-            server.allow_further_session(slowest);
+            let _working = take(&permits);
+            for answer in [ANSWER, ANSWER, ANSWER, slowest] {
+                server.record_slow_answer(Answer::Other { counts: true }, answer);
+            }
             assert_eq!(permits.free(), 0, "it is not known to be slow");
-            server.mark_main(OPENING);
+            server.mark(Duration::ZERO);
             assert_eq!(permits.free(), further, "{slowest:?}");
         }
     }
 
     #[test]
-    fn the_main_sessions_of_several_revisions_count_over_http() {
+    fn a_slow_http_server_gets_further_sessions_while_it_answers_them_as_fast_as_the_first() {
         let (server, permits) = server(Transport::Http, Some(4));
-        let mut working: Vec<_> = (0..4).map(|_| permits.request(Priority::Normal)).collect();
-        for (opening, further) in [(OPENING, 0), (OPENING, SESSIONS_PER_FAST_OPENING), (OPENING * 2, 0)] {
-            server.mark_main(opening);
-            assert_eq!(permits.free(), further);
-            working.extend((0..further).map(|_| permits.request(Priority::Normal)));
+        let counts = Answer::Other { counts: true };
+        server.mark(ANSWER);
+        for _ in 0..10 {
+            server.record_slow_answer(counts, ANSWER);
         }
+        assert_eq!(permits.free(), 4, "no other session was at work");
+        let mut working = take(&permits);
+        for _ in 0..=MAX_SESSIONS_OF_SLOW_SERVER {
+            server.record_slow_answer(counts, ANSWER + ANSWER / 2);
+            working.extend(take(&permits));
+        }
+        assert_eq!(working.len(), MAX_SESSIONS_OF_SLOW_SERVER);
     }
 
     #[test]
-    fn a_slow_http_server_gets_further_sessions_while_it_opens_them_as_fast_as_the_first() {
+    fn a_session_counts_once_by_its_opening_or_by_its_first_slow_answer() {
         let (server, permits) = server(Transport::Http, Some(4));
-        server.allow_further_session(OPENING);
-        assert_eq!(permits.free(), 4, "it is not known to be slow");
-        server.mark(OPENING);
-        server.allow_further_session(OPENING);
-        assert_eq!(permits.free(), 4, "no other session was at work");
-        let mut working: Vec<_> = (0..4).map(|_| permits.request(Priority::Normal)).collect();
-        server.allow_further_session(OPENING * 2);
-        assert_eq!(permits.free(), 0, "the open sessions slow it down");
-        for _ in 0..=MAX_SESSIONS_OF_SLOW_SERVER {
-            server.allow_further_session(OPENING + OPENING / 2);
-            working.extend((0..permits.free()).map(|_| permits.request(Priority::Normal)));
+        let server = Arc::new(server);
+        let counts = Answer::Other { counts: true };
+        server.record_slow_answer(Answer::Opening, ANSWER);
+        server.record_slow_answer(counts, ANSWER);
+        server.mark(ANSWER);
+        let mut working = take(&permits);
+        for _ in 0..MIN_FAST_ANSWERS {
+            server.record_slow_answer(OTHER, ANSWER);
         }
-        assert_eq!(working.len(), MAX_SESSIONS_OF_SLOW_SERVER);
+        assert_eq!(permits.free(), 0);
+        for (opening, answers) in [(ANSWER, [ANSWER, ANSWER]), (Duration::ZERO, [Duration::ZERO, ANSWER])] {
+            let mut pace = SessionPace::new(&server);
+            pace.record_opening(opening);
+            for answer in answers {
+                pace.record_answer(answer);
+            }
+            assert_eq!(permits.free(), SESSIONS_PER_FAST_ANSWER, "{opening:?}");
+            working.extend(take(&permits));
+        }
     }
 }

@@ -129,7 +129,7 @@ fn cases_need_not_wait(target: &Target, main: &Session) -> bool {
     if !main.is_slow() || startup < SLOW_ANSWER {
         return false;
     }
-    target.context.slow_server.mark_main(main.connection.opening_time().unwrap_or(startup));
+    target.context.slow_server.mark(main.connection.opening_time().unwrap_or(startup));
     // What a hint shows may serve any case.
     if !target.context.plan.hints.is_empty() || target.context.plan.jobs <= 1 {
         return false;

@@ -13,7 +13,7 @@ use super::launch::{StartConditions, connect};
 use super::reply::ClientResponder;
 use super::response_sign::{response_to, sign_of};
 use crate::client::{Connection, HostState, LaunchError, Responder, WaitOutcome};
-use crate::context::{Context, RequestKind};
+use crate::context::{Context, RequestKind, SessionPace};
 use crate::limits::{IDLE_SHARE_OF_STARTUP, MIN_IDLE_TIME, OTHER_ANSWER_WAIT};
 use crate::spec::{Era, Revision, VersionName};
 use crate::transcript::{Entry, Event};
@@ -114,8 +114,8 @@ impl Session {
         let responder = Responder::new(capabilities.clone(), replies.answer());
         let connection = connect(context, revision, responder, start, options)?;
         context.count_launch();
-        let answer_times = context.answer_times.of(revision);
-        Ok(Self::unopened(connection, revision, capabilities, replies, purpose, answer_times))
+        let known = (context.answer_times.of(revision), SessionPace::new(&context.slow_server));
+        Ok(Self::unopened(connection, revision, capabilities, replies, purpose, known))
     }
 
     /// Starts or reaches the server, and opens it in a revision.
@@ -365,6 +365,9 @@ impl Session {
             }
             WaitOutcome::Closed => return Err(OpeningFailure::Ended),
         };
+        if let Some(opening) = self.connection.opening_time() {
+            self.pace.record_opening(opening);
+        }
         let response = settled.map_err(|damage| match damage {
             Some(damage) => OpeningFailure::Unreadable(damage),
             None if self.connection.has_overflowed() => OpeningFailure::CutOff,

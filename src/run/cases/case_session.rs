@@ -66,7 +66,7 @@ async fn open_started(
     }
     let RejectedOpening { reason, connection } = match opened {
         Ok(session) => {
-            context.slow_server.allow_further_session(session.connection.opening_time().unwrap_or(began.elapsed()));
+            context.slow_server.allow_further_process(session.connection.opening_time().unwrap_or(began.elapsed()));
             return Ok(session);
         }
         Err(rejected) => rejected,
