@@ -306,7 +306,13 @@ impl Context {
                 }) as EntryObserver)
             }
         };
-        RecordOptions { memory_budget: Arc::clone(&self.memory_budget), observer, name, ..RecordOptions::default() }
+        RecordOptions {
+            memory_budget: Arc::clone(&self.memory_budget),
+            messages_under_way: self.slow_server.messages_under_way.clone(),
+            observer,
+            name,
+            ..RecordOptions::default()
+        }
     }
 
     /// Sees what is sent and received on a connection that is not recorded, if the run saves a transcript.

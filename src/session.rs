@@ -147,6 +147,12 @@ impl Session {
         }
     }
 
+    /// How much longer a response is waited for than [`Session::response_timeout`] over HTTP, because the messages of all
+    /// sessions may be served one after the other.
+    pub(crate) fn time_of_messages_ahead(&self) -> Duration {
+        self.answer_times.time_of_messages(self.pace.messages_ahead())
+    }
+
     /// How much longer a process that has not written anything yet may be starting. The time counts from its start, so
     /// that several requests are not waited for that long each.
     fn rest_of_start(&self) -> Duration {
@@ -306,11 +312,12 @@ impl Session {
         let began = Instant::now();
         let has_started = self.connection.first_line().is_some();
         let after_unanswerable = allows_null_id_response(earlier);
+        let ahead = self.pace.messages_ahead();
         let sign = |entries: &[Arc<Entry>]| {
             if !after_unanswerable {
                 return sign_of(entries, earlier, id);
             }
-            let copy = || find_response(entries, |got| !got.is_null() && is_altered_copy(got, id, earlier));
+            let copy = || find_response(entries, |got| !got.is_null() && is_altered_copy(got, id, earlier, entries));
             let own = response_to(entries, id).map(ResponseSign::Exact).or_else(|| copy().map(ResponseSign::Loose));
             let own = own.or_else(|| malformed_response_to(entries, id).map(ResponseSign::Malformed));
             own.or_else(|| is_over(entries, id).then_some(ResponseSign::Over))
@@ -332,17 +339,10 @@ impl Session {
             } else {
                 waited = self.connection.wait(from, rest, sign).await;
             }
-            // A server that asked the client meanwhile has the client's responses to serve first.
-            let mut counted = 0;
-            while matches!(waited, WaitOutcome::TimedOut) {
-                let sent_later = messages_sent(&self.connection.entries_from(from)).saturating_sub(1);
-                let more = self.answer_times.time_of_messages(sent_later.saturating_sub(counted));
-                if more.is_zero() || counted >= MAX_MESSAGES_AHEAD {
-                    break;
-                }
-                counted = sent_later;
+            if matches!(waited, WaitOutcome::TimedOut) {
+                let (later, more) = self.wait_behind_others(from, ahead, sign).await;
+                waited = later;
                 limit += more;
-                waited = self.connection.wait(from, more, sign).await;
             }
         }
         let waited = match waited {
@@ -356,16 +356,48 @@ impl Session {
         if !matches!(waited, WaitOutcome::Closed) {
             self.answer_times.record_wait(began.elapsed(), matches!(waited, WaitOutcome::Ready(_)));
         }
-        if matches!(waited, WaitOutcome::Ready(_))
-            && let Some(duration) = usual_answer_time(&self.connection.entries_from(from), id)
-        {
-            if has_started {
-                self.answer_times.record_answer(duration);
-                self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));
-            }
-            self.pace.record_answer(duration);
+        if matches!(waited, WaitOutcome::Ready(_)) {
+            self.record_answer_time(from, id, has_started);
         }
         self.note_wait(waited, limit)
+    }
+
+    /// Goes on waiting for a sign as long as messages that the server may serve first take: `ahead` were sent before, on any
+    /// session, and the client's own responses after. Also how long that is.
+    async fn wait_behind_others<T>(
+        &self,
+        from: usize,
+        ahead: usize,
+        sign: impl Fn(&[Arc<Entry>]) -> Option<T> + Copy,
+    ) -> (WaitOutcome<T>, Duration) {
+        // Meanwhile it may have turned out that sessions do not wait for each other.
+        let ahead = self.answer_times.time_of_messages(ahead.min(self.pace.messages_ahead()));
+        let (mut limit, mut counted, mut waited) = (ahead, 0, WaitOutcome::TimedOut);
+        if !ahead.is_zero() {
+            waited = self.connection.wait(from, ahead, sign).await;
+        }
+        // A server that asked the client meanwhile has the client's responses to serve first.
+        while matches!(waited, WaitOutcome::TimedOut) {
+            let sent_later = messages_sent(&self.connection.entries_from(from)).saturating_sub(1);
+            let more = self.answer_times.time_of_messages(sent_later.saturating_sub(counted));
+            if more.is_zero() || counted >= MAX_MESSAGES_AHEAD {
+                break;
+            }
+            counted = sent_later;
+            limit += more;
+            waited = self.connection.wait(from, more, sign).await;
+        }
+        (waited, limit)
+    }
+
+    /// Records how long a request was answered, if that says something about others.
+    fn record_answer_time(&mut self, from: usize, id: &Id, has_started: bool) {
+        let Some(duration) = usual_answer_time(&self.connection.entries_from(from), id) else { return };
+        if has_started {
+            self.answer_times.record_answer(duration);
+            self.fastest = Some(self.fastest.map_or(duration, |fastest| fastest.min(duration)));
+        }
+        self.pace.record_answer(duration);
     }
 
     /// Waits for the first response to any of several requests in flight, among the entries from a position on: its

@@ -15,6 +15,7 @@ mod record;
 mod responder;
 mod secrets;
 mod streams;
+mod under_way;
 mod unrecorded;
 mod wait_budget;
 
@@ -31,4 +32,5 @@ pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process};
 pub(crate) use record::{ConnectionCosts, EntryObserver, MemoryBudget, RecordOptions};
 pub(crate) use responder::{RequestHandler, Responder};
 pub(crate) use secrets::Secrets;
+pub(crate) use under_way::MessagesUnderWay;
 pub(crate) use unrecorded::UnrecordedConnection;

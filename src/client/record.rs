@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use tokio::sync::watch;
 
+use super::under_way::{MessagesUnderWay, OwnMessages};
 use crate::text::last_bytes;
 use crate::transcript::{Entry, Event, HttpEnd};
 use crate::wire::{Frame, FramingError, MessageKind, messages, reports_rate_limit};
@@ -91,6 +92,8 @@ pub(crate) struct RecordOptions {
     pub limits: RecordLimits,
     /// The memory budget that it shares with other connections.
     pub memory_budget: Arc<MemoryBudget>,
+    /// The messages that are under way over HTTP, on all connections that share them.
+    pub messages_under_way: MessagesUnderWay,
     /// The callback for new entries.
     pub observer: Option<EntryObserver>,
     /// Whether entries are dropped once the callback has seen them: for thousands of calls.
@@ -137,6 +140,7 @@ pub(super) struct State {
     /// The number of sessions that the server ended before the client did.
     renewals: usize,
     overflowed: bool,
+    under_way: OwnMessages,
     /// Requests that were sent and not answered yet.
     open: usize,
     unsolicited: usize,
@@ -164,7 +168,7 @@ impl Record {
     pub(super) fn new(keeping: RecordOptions) -> Self {
         Self {
             started: Instant::now(),
-            state: Mutex::default(),
+            state: Mutex::new(State { under_way: OwnMessages::among(keeping.messages_under_way), ..State::default() }),
             changed: watch::channel(()).0,
             limits: keeping.limits,
             memory_budget: keeping.memory_budget,
@@ -201,6 +205,7 @@ impl Record {
     }
 
     fn append(&self, state: &mut State, entry: &Arc<Entry>) {
+        state.under_way.count(&entry.event);
         match &entry.event {
             Event::Closed => state.closed = true,
             Event::Overflow => (state.closed, state.overflowed) = (true, true),

@@ -8,6 +8,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::free_memory;
 use super::permits::ProcessPermits;
+use crate::client::MessagesUnderWay;
 use crate::limits::{
     EQUALLY_FAST_FACTOR, FILES_PER_HTTP_SESSION, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER,
     MAX_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, MIN_FAST_ANSWERS, OTHER_FILES, SESSIONS_PER_FAST_ANSWER,
@@ -27,6 +28,8 @@ pub(crate) struct SlowServer {
     first_opening: OnceLock<Duration>,
     /// What its slow answers show over HTTP.
     answers: Mutex<SlowAnswers>,
+    /// The messages that it has not answered yet over HTTP, on all sessions.
+    pub(super) messages_under_way: MessagesUnderWay,
     /// How many further sessions it may get; over standard input and output, each has a process of its own.
     further_sessions: AtomicUsize,
 }
@@ -83,6 +86,12 @@ impl SessionPace {
         }
     }
 
+    /// How many messages of all sessions the server may have to serve before it comes to one that is sent now; none if it is
+    /// known to serve them side by side.
+    pub(crate) fn messages_ahead(&self) -> usize {
+        if self.server.answers().overlap() { 0 } else { self.server.messages_under_way.count() }
+    }
+
     /// Records how long an answer after the opening took.
     pub(crate) fn record_answer(&mut self, duration: Duration) {
         if duration >= SLOW_ANSWER && !std::mem::replace(&mut self.is_known, true) {
@@ -101,6 +110,7 @@ impl SlowServer {
             is_slow: AtomicBool::new(false),
             first_opening: OnceLock::new(),
             answers: Mutex::default(),
+            messages_under_way: MessagesUnderWay::default(),
             further_sessions: AtomicUsize::new(0),
         }
     }

@@ -47,6 +47,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/slow-calls-overlap-over-http", || {
             slow_answers_overlap_over_http(Fault::SlowCalls, Duration::from_secs(5))
         }),
+        trial("waiting/slow-turns-of-all-sessions-are-no-finding", slow_turns_of_all_sessions_are_no_finding),
         trial("waiting/a-process-that-starts-slowly-is-not-silent", a_process_that_starts_slowly_is_not_silent),
         trial("waiting/an-idle-process-is-silent", an_idle_process_is_silent),
         trial("waiting/a-process-that-never-starts-is-waited-for-once", a_process_that_never_starts_is_waited_for_once),
@@ -192,6 +193,28 @@ fn slow_answers_overlap_over_http(fault: Fault, timeout: Duration) -> Result<(),
         ));
     }
     Ok(())
+}
+
+/// Over HTTP, each request waits for those of all other sessions, so that a whole run would take an hour.
+fn slow_turns_of_all_sessions_are_no_finding() -> Result<(), String> {
+    const SELECTED: [&str; 6] = [
+        "jsonrpc/interleaved",
+        "jsonrpc/long-message",
+        "jsonrpc/params-missing",
+        "lifecycle/keeps-answering",
+        "ping/",
+        "tools/list/",
+    ];
+    let is_selected = |id: &str| SELECTED.iter().any(|pattern| id.starts_with(pattern));
+    let selected: Vec<_> = cases().iter().filter(|case| is_selected(&case.id)).cloned().collect();
+    let faults = FaultSet::from(Fault::SlowInTurn);
+    let found = judge_over_http_with_timeout(faults, &[REVISION], selected, Duration::from_secs(5));
+    let findings = cases_with(&found, &[Verdict::Fail, Verdict::Warn, Verdict::Error]);
+    if !findings.is_empty() {
+        return Err(findings.join("\n"));
+    }
+    let passed = cases_with(&found, &[Verdict::Pass]).len();
+    if passed < SELECTED.len() { Err(format!("only {passed} cases pass")) } else { Ok(()) }
 }
 
 /// Fails unless all that was judged of the fast server has the same verdict.

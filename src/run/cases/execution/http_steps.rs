@@ -189,7 +189,7 @@ fn direct_request(send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<
         Some(message) => Some(filled_message(message, session, bindings, meta.as_ref())?),
     };
     let reads = send.method == "GET" || send.keep_open;
-    let timeout = session.answer_times().extended(timeout, Duration::ZERO);
+    let timeout = session.answer_times().extended(timeout, Duration::ZERO) + session.time_of_messages_ahead();
     let limit = match send.timeout_ms {
         // A response that takes longer on this server is waited for; a stream that stays open is not read any longer.
         Some(limit) if send.method == "POST" && !send.keep_open => {
