@@ -12,6 +12,9 @@ use super::fault::{Fault, FaultSet};
 /// How long [`Fault::SlowAnswers`] takes for each answer, and [`Fault::SlowInTurn`] for each message.
 const SLOW_ANSWER: Duration = Duration::from_secs(2);
 
+/// How long [`Fault::Pauses`] serves nothing, as while memory is cleaned up.
+const PAUSE: Duration = Duration::from_millis(600);
+
 /// How long [`Fault::SlowCalls`] takes for each call.
 const SLOW_CALL: Duration = Duration::from_secs(5);
 
@@ -63,13 +66,13 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
 
 /// Whether any answer takes longer than usual.
 fn is_slow(faults: &FaultSet) -> bool {
-    let slow = [Fault::SlowAnswers, Fault::SlowInTurn, Fault::SlowCalls, Fault::SlowTool];
+    let slow = [Fault::SlowAnswers, Fault::SlowInTurn, Fault::Pauses, Fault::SlowCalls, Fault::SlowTool];
     slow.into_iter().chain(LASTING).any(|fault| faults.contains(fault))
 }
 
 /// Whether a message waits until those before it are served.
 pub(super) fn serves_in_turn(faults: &FaultSet) -> bool {
-    faults.contains(Fault::SlowInTurn) || faults.contains(Fault::CancellationWaits)
+    [Fault::SlowInTurn, Fault::Pauses, Fault::CancellationWaits].into_iter().any(|fault| faults.contains(fault))
 }
 
 /// The id of the request that a message cancels.
@@ -131,6 +134,8 @@ struct LateOutput {
 #[derive(Debug, Default)]
 pub(super) struct LateOutputs {
     held: VecDeque<LateOutput>,
+    /// Whether the last message was a `ping`, or what asks for as little in stateless revisions.
+    is_after_ping: bool,
     cancelled: CancelledCalls,
 }
 
@@ -144,7 +149,9 @@ impl LateOutputs {
         if let Some(id) = cancelled_id(&message).filter(|_| !serves_in_turn(faults)) {
             return self.cancel(id, outputs, faults);
         }
-        let latency = latency_of(&message, faults);
+        let is_ping = message.get("method").is_some_and(|method| method == "ping" || method == "server/discover");
+        let pauses = std::mem::replace(&mut self.is_after_ping, is_ping) && faults.contains(Fault::Pauses);
+        let latency = if pauses { PAUSE } else { latency_of(&message, faults) };
         let now = Instant::now();
         // The message before it is served first.
         let begins = self.held.back().filter(|_| serves_in_turn(faults)).map_or(now, |last| now.max(last.due));

@@ -380,6 +380,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::StderrNoise,
     Fault::SlowAnswers,
     Fault::SlowInTurn,
+    Fault::Pauses,
     Fault::SlowCalls,
     Fault::SlowTool,
     Fault::LastingTool,

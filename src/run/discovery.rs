@@ -26,13 +26,13 @@ use self::primitives::TOOLS;
 pub(super) use self::primitives::list_only;
 use self::subscription::ChangeSubscription;
 use self::tool_calls::{UnansweredCall, call_tools, wait_for_unanswered};
+use super::control_request::control_method;
 use super::pagination::{Pages, SentRequest, list_tools};
 use crate::client::WaitOutcome;
 use crate::inventory::{Inventory, Primitives};
 use crate::limits::TIMEOUTS_OF_SILENT_SERVER;
 use crate::plan::Plan;
 use crate::session::Session;
-use crate::spec::Era;
 use crate::transcript::Event;
 
 /// What is left of discovery once the inventory is known.
@@ -127,7 +127,7 @@ async fn list_tools_first(
     let (mut pages, mut primitives, mut page) = (Pages::default(), None, None);
     let mut continues = pages.read_next(session, TOOLS, None, |_| timeout).await;
     if session.is_slow() {
-        let control = send_control_request(session).await;
+        let control = begin_control_request(session).await;
         if continues {
             page = Some(pages.ask_for_next(session, TOOLS, None).await);
         }
@@ -149,10 +149,9 @@ async fn list_tools_first(
     (pages.results, primitives)
 }
 
-/// Sends a request that every server answers, if only with an error.
-async fn send_control_request(session: &mut Session) -> SentRequest {
-    let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
-    let message = session.complete(&json!({ "method": method, "params": {} }), true, None);
+/// Sends the control request, without waiting for its response.
+async fn begin_control_request(session: &mut Session) -> SentRequest {
+    let message = session.complete(&json!({ "method": control_method(session), "params": {} }), true, None);
     let from = session.connection.len();
     session.send(&message, None).await;
     SentRequest { id: message["id"].clone(), from }
@@ -179,7 +178,7 @@ async fn discover_plainly(
     if session.unanswered > 0 {
         // One more request, of another kind, distinguishes a silent server from a slow list. It may be busy for a while.
         let limit = plan.timeout * TIMEOUTS_OF_SILENT_SERVER;
-        let control = send_control_request(session).await;
+        let control = begin_control_request(session).await;
         if matches!(session.wait_for_response(control.from, &control.id, limit).await, WaitOutcome::TimedOut) {
             session.connection.record(Event::Abandoned);
             inventory.stop_reason = Some("the server stopped answering after the session was opened".to_owned());

@@ -6,6 +6,7 @@
 
 mod cases;
 mod conductor;
+mod control_request;
 mod discovery;
 mod fuzzing;
 mod hint_discovery;

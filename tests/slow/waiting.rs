@@ -48,6 +48,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             slow_answers_overlap_over_http(Fault::SlowCalls, Duration::from_secs(5))
         }),
         trial("waiting/slow-turns-of-all-sessions-are-no-finding", slow_turns_of_all_sessions_are_no_finding),
+        trial("waiting/pauses-are-no-finding", pauses_are_no_finding),
         trial("waiting/a-process-that-starts-slowly-is-not-silent", a_process_that_starts_slowly_is_not_silent),
         trial("waiting/an-idle-process-is-silent", an_idle_process_is_silent),
         trial("waiting/a-process-that-never-starts-is-waited-for-once", a_process_that_never_starts_is_waited_for_once),
@@ -77,6 +78,13 @@ fn cases_with(found: &RunResults, verdicts: &[Verdict]) -> Vec<String> {
 
 fn a_slow_tool_is_used_like_any_other() -> Result<(), String> {
     slow_answers_lose_no_case(Fault::SlowTool, TIMEOUT, limits::SLOW_TOOL)
+}
+
+/// A server that is busy with something else for a while, in the middle of any case.
+fn pauses_are_no_finding() -> Result<(), String> {
+    let (found, _) = judge_with(FaultSet::from(Fault::Pauses), Duration::from_secs(5))?;
+    let findings = cases_with(&found, &[Verdict::Fail, Verdict::Warn, Verdict::Error]);
+    if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
 
 /// A tool whose first call takes much longer than the timeout is left out, and waited for as long as six of them.

@@ -23,6 +23,7 @@ macro_rules! stress_faults {
             SlowStart, "slow-start", EVERY, "waits half a second before its first response";
             SlowAnswers, "slow-answers", EVERY, "conforms, but takes two seconds for every answer";
             SlowInTurn, "slow-in-turn", EVERY, "conforms, but takes two seconds for each message, one at a time";
+            Pauses, "pauses", EVERY, "conforms, but stops for 0.6 seconds after each ping";
             SlowCalls, "slow-calls", EVERY, "conforms, but takes five seconds for every call";
             SlowTool, "slow-tool", EVERY, "conforms, but takes 1.3 seconds for a call of count";
             LastingTool, "lasting-tool", EVERY, "conforms, but takes 0.2 seconds for each number that count counts";

@@ -24,6 +24,7 @@ use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
     MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
+use crate::run::control_request::send_control_request;
 use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
 use crate::run::target_state::{AdditionalSession, DeferredJudgement, SessionHistory, Target};
@@ -463,12 +464,4 @@ async fn is_abandoned(session: &mut Session, timeout: Duration) -> bool {
         session.connection.record(Event::Abandoned);
     }
     !matches!(waited, WaitOutcome::Ready(_))
-}
-
-/// Sends a request that every server answers, if only with an error.
-async fn send_control_request(session: &mut Session, timeout: Duration) -> WaitOutcome<Value> {
-    let limit = session.response_timeout(timeout);
-    let method = if session.revision.era() == Era::Stateless { "server/discover" } else { "ping" };
-    let method = if session.answer_times().silent_methods().contains(method) { "tools/list" } else { method };
-    session.request(method, json!({}), limit).await
 }

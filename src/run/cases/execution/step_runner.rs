@@ -22,6 +22,7 @@ use crate::limits::{
     MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS, SETTLE, SETTLE_ALONE, SETTLE_LONGEST,
 };
 use crate::plan::Plan;
+use crate::run::control_request::send_control_request;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::run::pagination::read_pages;
 use crate::session::Session;
@@ -453,7 +454,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         self.open.wait_for_pipelined().await;
         // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
         let mut since = self.heard_at;
-        for (from, id, kind) in self.pipelined {
+        for (from, id, kind) in std::mem::take(&mut self.pipelined) {
             let began = Instant::now();
             let already = since.elapsed();
             let timeout = self.timeout;
@@ -466,10 +467,25 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         // before, unless it has served what was sent later.
         let is_past = self.answered_after && !self.silence_is_checked;
         let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
-        let until = Instant::now() + limit.max(SETTLE_LONGEST.min(self.slowest * 4));
+        let limit = limit.max(SETTLE_LONGEST.min(self.slowest * 4));
+        let all_arrived = self.wait_for_unsure(limit).await;
+        if !all_arrived && !self.answered_after && self.silence_is_checked {
+            // The server may be busy with other sessions. What it answers after that shows that it has come to these.
+            let answered = send_control_request(self.session, self.timeout).await;
+            if matches!(answered, WaitOutcome::Ready(_)) {
+                self.wait_for_unsure(limit).await;
+            }
+        }
+        self.open.close_all();
+    }
+
+    /// Waits for the responses to messages to which there may be none, together; returns whether all arrived.
+    async fn wait_for_unsure(&mut self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
         let connection = &mut self.session.connection;
         let in_place = connection.responds_inline();
-        for (from, id) in self.unsure {
+        let mut all_arrived = true;
+        for (from, id) in &self.unsure {
             let is_response = |message: &Value| {
                 message.get("method").is_none()
                     && match message.get("id") {
@@ -478,15 +494,16 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                         Some(other) => id.as_ref() == Some(other),
                     }
             };
-            connection
-                .wait(from, until.saturating_duration_since(Instant::now()), |entries| {
+            let waited = connection
+                .wait(*from, until.saturating_duration_since(Instant::now()), |entries| {
                     let mut received = entries.iter().filter_map(|entry| entry.received());
                     let has_arrived = received.any(|value| messages(value).any(is_response));
                     (has_arrived || in_place && is_over(entries)).then_some(())
                 })
                 .await;
+            all_arrived &= matches!(waited, WaitOutcome::Ready(()));
         }
-        self.open.close_all();
+        all_arrived
     }
 }
 
