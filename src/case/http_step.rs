@@ -163,7 +163,8 @@ pub enum Until {
     Response,
     /// to its end
     End,
-    /// to its end, and until the server has closed most connections that clients have closed, for at most eight seconds
+    /// to the JSON-RPC response, and until the server has closed most connections that clients have closed, for at most eight
+    /// seconds
     Closed,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum ReadUntil {
     Answer,
     /// To its end.
     End,
-    /// To its end, and until the server has closed most connections that clients have closed.
+    /// To the JSON-RPC response, and until the server has closed most connections that clients have closed.
     Closed,
 }
 

@@ -400,8 +400,10 @@ impl DirectResponseReader {
             self.count_if_rate_limited(summary.message.as_ref());
             enough |= match self.until {
                 ReadUntil::Head | ReadUntil::Event => true,
-                ReadUntil::Answer => summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message)),
-                ReadUntil::End | ReadUntil::Closed => false,
+                ReadUntil::Answer | ReadUntil::Closed => {
+                    summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message))
+                }
+                ReadUntil::End => false,
             };
         }
         self.sender.send_modify(|progress| {
