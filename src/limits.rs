@@ -234,14 +234,12 @@ pub(crate) const MAX_DISCOVERY_PAGES: usize = 8;
 /// How many resources discovery reads at first, and how many prompts it gets.
 pub(crate) const MAX_FIRST_READS: usize = 3;
 
-/// How long to wait for the next response, of the lists and then of the reads.
+/// How long to wait for the next response, of the lists and then of the reads, and for the acknowledgement of a
+/// subscription.
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How many times longer than for the fastest one so far to wait for the next response of lists and reads.
+/// How many times longer than for the fastest one so far to wait for each of these.
 pub(crate) const FASTEST_ANSWER_FACTOR: u32 = 3;
-
-/// How long to wait for the acknowledgement of a subscription.
-pub(crate) const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many tools are called a first time.
 pub(crate) const MAX_FIRST_CALLS: usize = 256;

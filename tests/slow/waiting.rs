@@ -39,7 +39,15 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/calls-slower-than-the-timeout-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowCalls, Duration::from_secs(3), limits::SLOW_CALLS)
         }),
-        trial("waiting/two-processes-at-once-lose-no-case", two_processes_at_once_lose_no_case),
+        trial("waiting/few-processes-with-slow-answers-lose-no-case", || {
+            few_processes_at_once_lose_no_case(&Revision::ALL, Fault::SlowAnswers)
+        }),
+        trial("waiting/few-processes-with-slow-calls-lose-no-case", || {
+            few_processes_at_once_lose_no_case(&[REVISION], Fault::SlowCalls)
+        }),
+        trial("waiting/few-processes-with-slow-turns-lose-no-case", || {
+            few_processes_at_once_lose_no_case(&[REVISION], Fault::SlowInTurn)
+        }),
         trial("waiting/a-tool-much-slower-than-the-timeout-is-no-finding", a_very_slow_tool_is_no_finding),
         trial("waiting/slow-answers-overlap-over-http", || {
             slow_answers_overlap_over_http(Fault::SlowAnswers, Duration::from_secs(5))
@@ -154,7 +162,7 @@ fn slow_answers_lose_no_case(fault: Fault, timeout: Duration, limit: Duration) -
     let (slow, duration) = judge_with(FaultSet::from(fault), timeout)?;
     let mut problems = Vec::new();
     for expected in &fast.results {
-        let Some(result) = slow.result(&expected.case, REVISION) else { continue };
+        let Some(result) = slow.result(&expected.case, expected.revision) else { continue };
         let still_waits = result.case == MAY_STILL_WAIT && result.verdict == Verdict::Skip;
         let runs = ABOUT_RUNNING_CALLS.contains(&result.case.as_str()) && result.verdict == Verdict::Pass;
         if result.verdict != expected.verdict && !still_waits && !runs {
@@ -171,12 +179,19 @@ fn slow_answers_lose_no_case(fault: Fault, timeout: Duration, limit: Duration) -
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// A slow server of which the user allows two processes at once: none of them waits for what only a third one would do.
-fn two_processes_at_once_lose_no_case() -> Result<(), String> {
-    let fast = judge_with(FaultSet::none(), TIMEOUT)?.0;
-    let launcher = Launcher::Reference(Arc::new(FaultSet::from(Fault::SlowAnswers)));
-    let slow = judge_at_once(launcher, &[REVISION], cases().to_vec(), Duration::from_secs(5), 2);
-    compare_verdicts(&fast, &slow)
+/// A slow server of which the user allows few processes at once: none of them waits for what only a further one would do.
+fn few_processes_at_once_lose_no_case(revisions: &[Revision], fault: Fault) -> Result<(), String> {
+    let launcher = |faults| Launcher::Reference(Arc::new(faults));
+    let fast = judge_with_timeout(launcher(FaultSet::none()), revisions, cases().to_vec(), TIMEOUT);
+    let problems: Vec<String> = (1..=5)
+        .filter_map(|jobs| {
+            let faulty = launcher(FaultSet::from(fault));
+            let slow = judge_at_once(faulty, revisions, cases().to_vec(), Duration::from_secs(5), jobs);
+            let problem = compare_verdicts(&fast, &slow).err()?;
+            Some(format!("with {jobs} processes at once:\n{problem}"))
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
 /// Fails unless a slow server over HTTP gets the verdicts of a fast one, and its cases take at least this many times
@@ -230,7 +245,7 @@ fn compare_verdicts(fast: &RunResults, slow: &RunResults) -> Result<(), String> 
     let mut problems = Vec::new();
     // More sessions may show what the fast server was not seen to do.
     for expected in fast.results.iter().filter(|result| result.verdict != Verdict::Skip) {
-        let verdict = slow.result(&expected.case, REVISION).map(|result| (result.verdict, &result.reason));
+        let verdict = slow.result(&expected.case, expected.revision).map(|result| (result.verdict, &result.reason));
         if verdict.is_none_or(|(verdict, _)| verdict != expected.verdict) {
             problems.push(format!("{}: {verdict:?} instead of {:?}", expected.case, expected.verdict));
         }

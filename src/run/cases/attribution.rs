@@ -5,6 +5,7 @@
 //! opened.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -38,18 +39,26 @@ pub(super) async fn attribute_side_by_side(
         return ClosedSessions::new();
     }
     let others = start_others(target, kind, attribution, &inventory);
+    let calls_itself = AtomicBool::new(false);
     let elsewhere = async {
         let (requests, closed) = finish_others(target, others).await;
-        if attribution.len() > 0 {
+        if attribution.len() > 0 || calls_itself.load(Ordering::Relaxed) {
             return (Some(requests), closed);
         }
         complete(requests);
         (None, closed)
     };
-    let rest_of_discovery = remaining_discovery.send_requests(session, timeout);
-    let ((incomplete, closed), ()) = tokio::join!(elsewhere, rest_of_discovery);
+    let here = async {
+        remaining_discovery.send_requests(session, timeout).await;
+        // The others may wait for a permit that somebody keeps who waits for these calls.
+        calls_itself.store(attribution.len() > 0, Ordering::Relaxed);
+        let requests = attribution.make_calls(session, &inventory, timeout, |_| true).await;
+        attribution.give_up();
+        requests
+    };
+    let ((incomplete, closed), own) = tokio::join!(elsewhere, here);
     if let Some(mut requests) = incomplete {
-        requests.extend(attribution.make_calls(session, &inventory, timeout, |_| true).await);
+        requests.extend(own);
         complete(requests);
     }
     closed

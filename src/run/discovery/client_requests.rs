@@ -37,6 +37,11 @@ impl Attribution {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// Leaves out the tools that are left: nobody waits for calls of them.
+    pub(in crate::run) fn give_up(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Takes the next tool of those that are wanted.
     fn next<'i>(&self, inventory: &'i Inventory, is_wanted: impl Fn(&Tool) -> bool) -> Option<&'i Tool> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -134,7 +134,7 @@ fn list_changed(capability: &str) -> String {
 }
 
 /// How long to wait for the next response: longer on a slow server.
-fn list_timeout(session: &Session, timeout: Duration) -> Duration {
+pub(super) fn next_response_timeout(session: &Session, timeout: Duration) -> Duration {
     let fastest = session.fastest.unwrap_or_default();
     LIST_TIMEOUT.max(fastest * FASTEST_ANSWER_FACTOR).min(timeout)
 }
@@ -208,7 +208,7 @@ impl<'r> Reading<'r> {
             }
             let ids: Vec<Id> = self.in_flight.iter().map(|one| one.id.clone()).collect();
             let reads_tools = self.awaits(|part| matches!(part, Part::Tools));
-            let limit = if reads_tools { timeout } else { list_timeout(self.session, timeout) };
+            let limit = if reads_tools { timeout } else { next_response_timeout(self.session, timeout) };
             match self.session.wait_for_first_response(self.from, &ids, limit).await {
                 WaitOutcome::Ready((at, response)) => {
                     let answered = self.in_flight.remove(at);

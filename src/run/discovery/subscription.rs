@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::primitives;
 use crate::client::WaitOutcome;
 use crate::inventory::Primitives;
-use crate::limits::{ACKNOWLEDGEMENT_TIMEOUT, MAX_FIRST_READS};
+use crate::limits::MAX_FIRST_READS;
 use crate::run::pagination::Pages;
 use crate::session::Session;
 use crate::spec::Era;
@@ -58,7 +58,7 @@ impl ChangeSubscription {
         };
         let waited = session
             .connection
-            .wait(from, ACKNOWLEDGEMENT_TIMEOUT.min(timeout), |entries| {
+            .wait(from, primitives::next_response_timeout(session, timeout), |entries| {
                 entries.iter().filter_map(|entry| entry.received()).any(is_acknowledgement).then_some(())
             })
             .await;
