@@ -27,6 +27,8 @@ pub(super) struct Connection<'a> {
     pub(super) answered_ids: Vec<Value>,
     /// Whether a fault has stopped the connection from serving anything, although it is open.
     pub(super) wedged: bool,
+    /// How many lines came after the one that wedged it.
+    lines_since: usize,
     /// The tool that the request before called.
     pub(super) last_call: Option<String>,
     /// Whether a fault has closed the connection.
@@ -47,6 +49,7 @@ impl<'a> Connection<'a> {
             used_ids: Vec::new(),
             answered_ids: Vec::new(),
             wedged: false,
+            lines_since: 0,
             last_call: None,
             closed: false,
             holds_output: false,
@@ -57,6 +60,9 @@ impl<'a> Connection<'a> {
     pub(super) fn receive(&mut self, line: &[u8]) -> Vec<Output> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let intercepted = self.intercept_line(line);
+        self.lines_since += usize::from(self.wedged);
+        // A parser that takes the next line for the other half of a broken one fails at the line after it.
+        self.closed |= self.lines_since > 1 && self.state.is_enabled(Fault::ParseErrorWedges);
         let is_served = !self.closed && !self.wedged && !intercepted && !line.trim_ascii().is_empty();
         if is_served && !self.state.is_enabled(Fault::NeverAnswers) {
             match size::treatment(line, |fault| self.state.is_enabled(fault)) {

@@ -57,6 +57,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         }),
         trial("waiting/slow-turns-of-all-sessions-are-no-finding", slow_turns_of_all_sessions_are_no_finding),
         trial("waiting/pauses-are-no-finding", pauses_are_no_finding),
+        trial("waiting/a-wedged-process-is-sent-nothing-more", a_wedged_process_is_sent_nothing_more),
         trial("waiting/a-process-that-starts-slowly-is-not-silent", a_process_that_starts_slowly_is_not_silent),
         trial("waiting/an-idle-process-is-silent", an_idle_process_is_silent),
         trial("waiting/a-process-that-never-starts-is-waited-for-once", a_process_that_never_starts_is_waited_for_once),
@@ -254,6 +255,14 @@ fn compare_verdicts(fast: &RunResults, slow: &RunResults) -> Result<(), String> 
         return Err("nothing was judged".to_owned());
     }
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+}
+
+/// A server takes a request for the rest of a line that is not JSON, and exits at the line after it, as a parser does that reads
+/// values and not lines. The case that asks for a response to the broken line says that there was none.
+fn a_wedged_process_is_sent_nothing_more() -> Result<(), String> {
+    let (found, _) = judge_with(FaultSet::from(Fault::ParseErrorWedges), TIMEOUT)?;
+    let verdict = found.result("jsonrpc/parse-error-code", REVISION).map(|result| (result.verdict, &result.reason));
+    if verdict.is_some_and(|(verdict, _)| verdict == Verdict::Warn) { Ok(()) } else { Err(format!("{verdict:?}")) }
 }
 
 /// Errors that name a rate limit come in the middle of cases, over both transports.

@@ -5,7 +5,7 @@
 macro_rules! stress_faults {
     ($next:ident $($then:ident)*; $($rows:tt)*) => {
         $next! { $($then)*; $($rows)*
-            ParseErrorWedges, "parse-error-wedges", FROM_2025_11_25, "serves nothing more after a line that is not JSON";
+            ParseErrorWedges, "parse-error-wedges", FROM_2025_11_25, "takes a request for the rest of a line that is not JSON, then exits";
             CancellationWedges, "cancellation-wedges", FROM_2025_11_25, "serves nothing more after cancelling an unknown request";
             NotificationWedges, "notification-wedges", FROM_2025_11_25, "serves nothing more after an unknown notification";
             Floods, "floods", EVERY, "writes notifications without end after the first response";

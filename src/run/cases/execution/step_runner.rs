@@ -29,6 +29,14 @@ use crate::session::Session;
 use crate::transcript::{Entry, Event, StepId, messages, without_repeated};
 use crate::wire::{Frame, Id};
 
+/// What became of the requests that were sent and waited for after a message to which there may be no response.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Since {
+    Nothing,
+    Unanswered,
+    Answered,
+}
+
 /// Carries out the steps of a case once.
 pub(super) struct StepRunner<'r, 'b, 'c> {
     body: &'c Active,
@@ -43,8 +51,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     pipelined: Vec<(usize, Id, RequestKind)>,
     /// Messages to which there may be no response, each with its position and, if it has one, its id.
     unsure: Vec<(usize, Option<Id>)>,
-    /// Whether anything was answered after the last of these.
-    answered_after: bool,
+    /// What became of the requests after the last of these.
+    since: Since,
     /// Whether a lack of response is checked without being expected.
     silence_is_checked: bool,
     /// The longest response time.
@@ -89,7 +97,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             vain_polls,
             pipelined: Vec::new(),
             unsure: Vec::new(),
-            answered_after: false,
+            since: Since::Nothing,
             silence_is_checked: false,
             slowest: Duration::ZERO,
             heard_at: Instant::now(),
@@ -122,7 +130,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         match &step.action {
             Action::Request { message, meta, delivery: Delivery::Polled(poll), save, .. } => {
                 let waited = self.poll(message, poll, meta, step_id).await?;
-                self.answered_after |= matches!(waited, WaitOutcome::Ready(_));
+                self.note_since(matches!(waited, WaitOutcome::Ready(_)));
                 if let WaitOutcome::Ready(response) = &waited {
                     self.save(save, response);
                 }
@@ -206,7 +214,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         let timeout = self.timeout;
         let pages = read_pages(self.session, method, Some(step_id), |session| session.response_timeout(timeout)).await;
         self.pages.extend(step.name.as_deref().map(|name| (name, pages.results)));
-        self.answered_after = true;
+        self.note_since(true);
     }
 
     /// Whether a step that reads a list once more is there only for a comparison that nothing can change any more: the earlier
@@ -289,12 +297,17 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         }
     }
 
+    /// Notes whether a request was answered that was waited for.
+    fn note_since(&mut self, answered: bool) {
+        self.since = self.since.max(if answered { Since::Answered } else { Since::Unanswered });
+    }
+
     /// Notes messages whose responses are not waited for before the next step.
     fn note_unsure(&mut self, action: &Action, sent: impl IntoIterator<Item = (usize, Option<Id>)>) {
         let before = self.unsure.len();
         self.unsure.extend(sent);
         if !self.unsure.is_empty() {
-            self.answered_after = false;
+            self.since = Since::Nothing;
         }
         // Where the lack of a response is a violation, it is waited for longer, also when later requests are answered.
         let expected = action.expected();
@@ -321,7 +334,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             self.named.insert(name, (from, id.clone(), Instant::now()));
         }
         if pipelined && may_be_silent(step.action.expected()) {
-            self.answered_after = false;
+            self.since = Since::Nothing;
             self.unsure.push((from, Some(id)));
         } else if pipelined {
             self.pipelined.push((from, id, kind));
@@ -334,8 +347,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             } else {
                 self.session.wait_for_response_of_kind(&kind, from, &id, self.timeout).await
             };
+            self.note_since(matches!(waited, WaitOutcome::Ready(_)));
             if let WaitOutcome::Ready(response) = waited {
-                self.answered_after = true;
                 self.heard_at = Instant::now();
                 self.slowest = self.slowest.max(sent.elapsed());
                 self.fastest = Some(self.fastest.map_or(sent.elapsed(), |fastest| fastest.min(sent.elapsed())));
@@ -454,6 +467,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         self.open.wait_for_pipelined().await;
         // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
         let mut since = self.heard_at;
+        let last_unsure = self.unsure.last().map_or(0, |(from, _)| *from);
         for (from, id, kind) in std::mem::take(&mut self.pipelined) {
             let began = Instant::now();
             let already = since.elapsed();
@@ -462,15 +476,19 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             if matches!(waited, WaitOutcome::Ready(_)) && began.elapsed() >= SETTLE {
                 since = Instant::now();
             }
+            if from > last_unsure && !matches!(waited, WaitOutcome::Ready(_)) {
+                self.note_since(false);
+            }
         }
         // The time follows that of earlier responses: on a busy machine all take longer. A slow server may answer as late as
         // before, unless it has served what was sent later.
-        let is_past = self.answered_after && !self.silence_is_checked;
+        let is_past = self.since == Since::Answered && !self.silence_is_checked;
         let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
         let limit = limit.max(SETTLE_LONGEST.min(self.slowest * 4));
         let all_arrived = self.wait_for_unsure(limit).await;
-        if !all_arrived && !self.answered_after && self.silence_is_checked {
-            // The server may be busy with other sessions. What it answers after that shows that it has come to these.
+        if !all_arrived && self.since == Since::Nothing && self.silence_is_checked {
+            // The server may be busy with other sessions. What it answers after that shows that it has come to these. A server
+            // that left a later request unanswered has been waited for, and one more message may end it.
             let answered = send_control_request(self.session, self.timeout).await;
             if matches!(answered, WaitOutcome::Ready(_)) {
                 self.wait_for_unsure(limit).await;
