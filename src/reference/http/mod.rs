@@ -221,12 +221,13 @@ impl Server {
         listeners
     }
 
-    async fn respond(&self, request: Request<Incoming>, title_case: bool) -> HttpResponse {
+    async fn respond(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {
+        variant::pass_to_server(request.headers_mut(), &self.faults);
         if let Some(rejection) = variant::reject_encoding(request.headers(), &self.faults) {
             return rejection;
         }
         let response = self.serve(request, title_case).await;
-        variant::pass_through_proxy(variant::respell_media_type(response, &self.faults), &self.faults)
+        variant::pass_to_client(variant::respell_media_type(response, &self.faults), &self.faults)
     }
 
     async fn serve(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {

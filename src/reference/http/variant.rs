@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::injection::has;
@@ -76,8 +76,29 @@ pub(super) fn respell_media_type(mut response: HttpResponse, faults: &FaultSet) 
     response
 }
 
-/// Adds the headers of a proxy.
-pub(super) fn pass_through_proxy(mut response: HttpResponse, faults: &FaultSet) -> HttpResponse {
+/// Changes the headers of a request as a proxy does, which parses and writes them again.
+pub(super) fn pass_to_server(headers: &mut HeaderMap, faults: &FaultSet) {
+    const ADDED: [(&str, &str); 4] = [
+        ("via", "1.1 proxy.example (Proxy/1.0)"),
+        ("x-forwarded-for", "203.0.113.7"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "mcp.example"),
+    ];
+    if !has(faults, Proxied) {
+        return;
+    }
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds: Vec<&str> = accepted.flat_map(|value| value.split(',')).map(str::trim).collect();
+    kinds.reverse();
+    let accepted = if kinds.is_empty() { "*/*".to_owned() } else { kinds.join(" , ") };
+    if let Ok(accepted) = HeaderValue::from_str(&accepted) {
+        headers.insert(ACCEPT, accepted);
+    }
+    headers.extend(ADDED.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
+}
+
+/// Adds the headers of a proxy to a response.
+pub(super) fn pass_to_client(mut response: HttpResponse, faults: &FaultSet) -> HttpResponse {
     const ADDED: [(&str, &str); 5] = [
         ("via", "1.1 proxy.example (Proxy/1.0)"),
         ("server", "proxy"),
