@@ -14,6 +14,9 @@ use crate::limits::{
 };
 use crate::plan::{Launcher, ServerCommand};
 
+/// The folder next to `Cargo.lock` where Cargo builds, unless it is told otherwise.
+const CARGO_TARGET: &str = "target";
+
 /// The packages by kind and name of which it is asked whether they are installed.
 type Wanted<'a> = &'a [(PackageKind, &'a str)];
 
@@ -58,10 +61,15 @@ fn packages_for(file: &Path, wanted: Wanted<'_>) -> Vec<InstalledPackage> {
     // A program of a Python environment is often a link to one elsewhere, so both places are looked at.
     let resolved = fs::canonicalize(file).ok();
     let places = [Some(file), resolved.as_deref().filter(|resolved| *resolved != file)];
-    let mut folders = places.into_iter().flatten().flat_map(|place| place.ancestors().skip(1).take(MAX_FOLDERS_ABOVE));
-    folders
-        .find_map(|folder| Some(packages_in(folder, kind, wanted)).filter(|found| !found.is_empty()))
-        .unwrap_or_default()
+    let of = |place: &Path| {
+        let mut folders = place.ancestors().skip(1).take(MAX_FOLDERS_ABOVE);
+        folders.find_map(|folder| {
+            // A program that Cargo did not build there may be written in any language.
+            let can_import = kind != PackageKind::Cargo || place.starts_with(folder.join(CARGO_TARGET));
+            Some(packages_in(folder, kind, wanted)).filter(|found| can_import && !found.is_empty())
+        })
+    };
+    places.into_iter().flatten().find_map(of).unwrap_or_default()
 }
 
 /// The kind of packages that a program or a script is made of, by its name and how it begins.
@@ -220,8 +228,10 @@ mod tests {
     #[test]
     fn a_lock_file_above_a_binary_names_the_crate() {
         let lock = "version = 4\n\n[[package]]\nname = \"rmcp\"\nversion = \"3.9.0\"\ndependencies = []\n\n[[package]]\nname = \"rmcp-macros\"\nversion = \"9.0.0\"\n";
-        let folder = folder(&[("Cargo.lock", lock), ("target/debug/server", "\u{7f}ELF")]);
-        assert_eq!(found(folder.path(), &["target/debug/server"]), ["rmcp 3.9.0"]);
+        let (built, foreign) = ("target/debug/server", "tools/node_modules/server/bin/server");
+        let folder = folder(&[("Cargo.lock", lock), (built, "\u{7f}ELF"), (foreign, "\u{7f}ELF")]);
+        assert_eq!(found(folder.path(), &[built]), ["rmcp 3.9.0"]);
+        assert_eq!(found(folder.path(), &[foreign]), Vec::<String>::new(), "Cargo did not build it");
     }
 
     #[test]
