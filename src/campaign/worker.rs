@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
         }
         let choices = (self.settings.seed, self.settings.plan.seeds.as_slice());
         let served = tool.working_arguments.as_ref();
-        let call_plan = CallPlan::new((queued.tool(), tool), schema, choices, self.settings.plan.calls);
+        let call_plan = CallPlan::new(queued.tool(), schema, &tool.name, choices, served, self.settings.plan.calls);
         let latency = tool.first_call.unwrap_or_default();
         let share = call_plan.share();
         let mut run = ToolRun::new(call_plan, served);

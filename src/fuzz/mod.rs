@@ -80,9 +80,7 @@ pub use coverage::CoverageGoal;
 pub use dialect::Dialect;
 pub use generator::{Class, Domain, GenerationError, Generator};
 #[doc(hidden)]
-pub use handler::{
-    HandlerArguments, HandlerInput, HandlerText, handler_arguments, handler_inputs, large_handler_arguments,
-};
+pub use handler::{HandlerArguments, HandlerInput, HandlerText, handler_arguments, handler_inputs};
 #[doc(hidden)]
 pub use limit::is_bounded;
 #[doc(hidden)]

@@ -15,7 +15,6 @@ use super::call_source::{CallBuilder, CallSource, call};
 use super::fuzz_call::{FuzzCall, ReusedValue};
 use super::mutant_calls::MutantCalls;
 use super::share::Share;
-use super::tools::SelectedTool;
 use super::value_pool::{PooledValue, ValuePool};
 use crate::campaign::limits::{MAX_COMPILE_TIME, MAX_COMPILED_BYTES, MAX_CONSTRAINTS, MAX_VIOLATION_GOALS};
 use crate::check::fuzz::{Arguments, Call, Validity};
@@ -84,11 +83,13 @@ pub(in crate::campaign) struct CallPlan {
 }
 
 impl CallPlan {
-    /// Plans the calls of a tool, which is known by its index and has a schema.
+    /// Plans the calls of a tool; `served` are arguments that it is known to serve.
     pub(in crate::campaign) fn new(
-        (index, tool): (usize, &SelectedTool),
+        tool: usize,
         schema: &Arc<ToolSchema>,
+        name: &str,
         (seed, seeds): (u64, &[(String, Value)]),
+        served: Option<&Value>,
         budget: CallBudget,
     ) -> Self {
         let builder = Arc::new(CallBuilder::new(schema, seeds));
@@ -119,21 +120,21 @@ impl CallPlan {
             satisfied: 0,
             violated: 0,
         };
-        let mut mutants = MutantCalls::new(schema, &builder, tool.working_arguments.as_ref(), tool.is_read_only);
+        let mut mutants = MutantCalls::new(schema, &builder, served);
         let share = match budget {
             CallBudget::ByNeed => Share::by_need(mutants.planned(u64::MAX), counts.0, counts.1, constraints.len()),
             CallBudget::PerTool(calls) => Share::of(calls, mutants.planned(calls), counts.0, counts.1),
         };
         mutants.limit(share.mutants);
         Self {
-            tool: index,
+            tool,
             share,
             doubled: false,
             served: Vec::new(),
             served_count: 0,
             mutants,
             builder,
-            random: Random::new(seed_for_tool(seed, &tool.name)),
+            random: Random::new(seed_for_tool(seed, name)),
             pending,
             obligations: count,
             covered: 0,

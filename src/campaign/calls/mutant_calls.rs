@@ -11,7 +11,7 @@ use crate::check::fuzz::{Arguments, Call, Validity};
 use crate::event::{Gap, MutantCoverage};
 use crate::fuzz::{
     HandlerArguments, HandlerText, Telling, TellingArguments, ToolSchema, Undecided, UntoldMutant, handler_arguments,
-    large_handler_arguments, mutants, telling_arguments,
+    mutants, telling_arguments,
 };
 use crate::verdict::CallKind;
 
@@ -102,12 +102,7 @@ pub(in crate::campaign) struct MutantCalls {
 
 impl MutantCalls {
     /// Plans the calls; `served` are arguments that the tool is known to serve.
-    pub(in crate::campaign) fn new(
-        schema: &ToolSchema,
-        builder: &CallBuilder,
-        served: Option<&Value>,
-        is_read_only: bool,
-    ) -> Self {
+    pub(in crate::campaign) fn new(schema: &ToolSchema, builder: &CallBuilder, served: Option<&Value>) -> Self {
         let Telling { arguments, untold, .. } = telling_arguments(schema, served);
         let ids = |calls: &[TellingArguments]| calls.iter().flat_map(|telling| telling.mutants.clone()).collect();
         // A server that is called without such a property would contact another machine.
@@ -122,12 +117,7 @@ impl MutantCalls {
         };
         let handler = handler_arguments(schema, served).into_iter().filter(names_local);
         let telling = pending.into_iter().map(PlannedCall::Telling).collect();
-        let mut pending = interleaved(telling, handler.map(PlannedCall::Handler).collect(), TELLING_PER_HANDLER_CALL);
-        // A tool that keeps what it gets would keep megabytes. Last, as the answer may take a while.
-        if is_read_only {
-            let large = large_handler_arguments(schema, served).into_iter().filter(names_local);
-            pending.extend(large.map(PlannedCall::Handler));
-        }
+        let pending = interleaved(telling, handler.map(PlannedCall::Handler).collect(), TELLING_PER_HANDLER_CALL);
         let (count, told) = (pending.len() as u64, HashSet::new());
         Self { pending, count, budget: count, built: 0, told, remote, untold }
     }
@@ -209,7 +199,7 @@ mod tests {
             "required": ["limit"],
         });
         let schema = Arc::new(ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema"));
-        let mut calls = MutantCalls::new(&schema, &CallBuilder::new(&schema, &[]), None, false);
+        let mut calls = MutantCalls::new(&schema, &CallBuilder::new(&schema, &[]), None);
         assert!(calls.coverage().iter().all(|class| class.told == 0 && !class.not_told.is_empty()));
         let made = calls.next(u64::MAX);
         assert_eq!((made.len() as u64, calls.planned(3)), (calls.planned(u64::MAX), 6));
@@ -230,27 +220,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_tool_that_only_reads_gets_large_input_and_it_comes_last() {
-        let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}});
-        let schema = Arc::new(ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema"));
-        let sizes = |is_read_only: bool| -> Vec<usize> {
-            let mut calls = MutantCalls::new(&schema, &CallBuilder::new(&schema, &[]), None, is_read_only);
-            let size = |call: &Arc<Call>| match &call.arguments {
-                Arguments::Json(arguments) => arguments.to_string().len(),
-                Arguments::Raw(bytes) => bytes.len(),
-            };
-            calls.next(u64::MAX).iter().map(size).collect()
-        };
-        let (usual, large) = (sizes(false), sizes(true));
-        assert_eq!(large[..large.len() - 1], usual);
-        assert!(usual.iter().all(|size| *size < 200_000) && large.last().is_some_and(|size| *size > 1 << 20));
-    }
-
-    #[test]
     fn a_mutant_that_is_not_told_apart_has_a_reason() {
         let schema = json!({"type": "object", "properties": {"limit": {"type": "integer", "minimum": 1}}});
         let schema = Arc::new(ToolSchema::compile(&schema, Dialect::Draft202012).expect("a usable schema"));
-        let mut calls = MutantCalls::new(&schema, &CallBuilder::new(&schema, &[]), None, false);
+        let mut calls = MutantCalls::new(&schema, &CallBuilder::new(&schema, &[]), None);
         calls.limit(8);
         calls.next(4);
         let reasons: Vec<String> =

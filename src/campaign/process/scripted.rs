@@ -152,7 +152,7 @@ impl ScriptedServer {
     /// The planned calls of a tool.
     pub(in crate::campaign) fn call_plan(&self, tool: usize) -> CallPlan {
         let schema = self.tools.get(tool).schema.as_ref().expect("its schema can be read");
-        CallPlan::new((tool, self.tools.get(tool)), schema, (0, &[]), self.plan.calls)
+        CallPlan::new(tool, schema, self.tools.name(tool), (0, &[]), None, self.plan.calls)
     }
 }
 

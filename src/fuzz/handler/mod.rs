@@ -15,14 +15,10 @@ use super::schema::ToolSchema;
 
 const INPUTS: &str = include_str!("inputs.tsv");
 
-/// The maximum number of places in the arguments of a tool where an input is sent.
+/// The maximum number of places in the arguments of a tool where an input is tried.
 const MAX_PLACES: usize = 4;
-/// The maximum number of places that are looked at for those where the schema allows an input.
-const MAX_CANDIDATES: usize = 16;
 /// The maximum size of the arguments with a long value, in bytes.
 const MAX_SIZE: usize = 1 << 20;
-/// The kind of strings so long that only some tools get them.
-const LARGE: &str = "large-string";
 /// Stands for JSON that no parsed value represents: a string that no schema and no tool has.
 const PLACEHOLDER: &str = "\u{e000}\u{e001}\u{e000}";
 
@@ -30,8 +26,7 @@ const PLACEHOLDER: &str = "\u{e000}\u{e001}\u{e000}";
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HandlerInput {
-    /// What it is put in place of: a JSON type, a `format` of strings, or `large-string` for a string of a tool that only
-    /// reads.
+    /// What it is put in place of: a JSON type, or a `format` of strings.
     pub kind: &'static str,
     /// The unique name.
     pub name: &'static str,
@@ -149,7 +144,6 @@ impl HandlerInput {
                 current.is_string() && keywords.get("format").and_then(Value::as_str) == Some(self.kind)
             }
             "integer" => is_of_type(current, "integer") && (allows("integer") || allows("number")),
-            LARGE => current.is_string() && allows("string"),
             kind => is_of_type(current, kind) && allows(kind),
         }
     }
@@ -186,41 +180,27 @@ impl HandlerInput {
 /// and the same served arguments have the same result.
 #[must_use]
 pub fn handler_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<HandlerArguments> {
-    placed(schema, served, |input| input.kind != LARGE, MAX_PLACES)
-}
-
-/// Arguments with input that is so large that a tool which keeps what it gets should not get it: each input at one place.
-///
-/// Starts from the same valid arguments as [`handler_arguments`].
-#[must_use]
-pub fn large_handler_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<HandlerArguments> {
-    placed(schema, served, |input| input.kind == LARGE, 1)
-}
-
-/// Arguments with some of the inputs, each at no more than `count` places.
-fn placed(
-    schema: &ToolSchema,
-    served: Option<&Value>,
-    is_wanted: impl Fn(&HandlerInput) -> bool,
-    count: usize,
-) -> Vec<HandlerArguments> {
     let instances = valid_instances(schema, served);
     let sites = sites(schema, &instances);
-    let mut by_input: Vec<_> = handler_inputs()
+    let places: Vec<(&HandlerInput, Vec<&Site<'_>>)> = handler_inputs()
         .iter()
-        .filter(|input| is_wanted(input))
         .map(|input| {
             // Several subschemas may apply to one place.
             let mut seen = HashSet::new();
-            let own = sites.iter().filter(move |site| input.fits(site.keywords, site.current));
-            let own = own.filter(move |site| seen.insert(&site.location)).take(MAX_CANDIDATES);
-            own.filter_map(move |site| {
-                let arguments = input.at(site, schema)?;
-                Some(HandlerArguments { input: input.name, location: site.location.clone(), arguments })
-            })
+            let own = sites.iter().filter(|site| input.fits(site.keywords, site.current));
+            (input, own.filter(|site| seen.insert(&site.location)).take(MAX_PLACES).collect())
         })
         .collect();
-    (0..count).flat_map(|_| by_input.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
+    let mut found = Vec::new();
+    for rank in 0..MAX_PLACES {
+        for (input, own) in &places {
+            let Some(site) = own.get(rank) else { continue };
+            if let Some(arguments) = input.at(site, schema) {
+                found.push(HandlerArguments { input: input.name, location: site.location.clone(), arguments });
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -241,7 +221,7 @@ mod tests {
         for input in handler_inputs() {
             let (project, number) = input.source.split_once('#').expect("an issue");
             assert!(project.contains('/') && number.parse::<u32>().is_ok(), "{}", input.source);
-            let known = ["string", LARGE, "date", "date-time", "integer", "array", "object"];
+            let known = ["string", "date", "date-time", "integer", "array", "object"];
             assert!(known.contains(&input.kind), "{}", input.kind);
         }
     }
@@ -261,8 +241,7 @@ mod tests {
         }));
         let served = json!({"query": "a", "day": "2026-01-31", "at": "2026-01-31T00:00:00Z", "limit": 1, "ids": [1]});
         let found = handler_arguments(&schema, Some(&served));
-        let large = large_handler_arguments(&schema, Some(&served));
-        let used: HashSet<&str> = found.iter().chain(&large).map(|one| one.input).collect();
+        let used: HashSet<&str> = found.iter().map(|one| one.input).collect();
         let missing: Vec<&str> =
             handler_inputs().iter().map(|input| input.name).filter(|name| !used.contains(name)).collect();
         assert!(missing.is_empty(), "{missing:?}");
@@ -277,31 +256,6 @@ mod tests {
             }
         }
         assert_eq!(found, handler_arguments(&schema, Some(&served)), "not the same twice");
-    }
-
-    #[test]
-    fn places_that_the_schema_forbids_do_not_count() {
-        let mut schema = json!({"type": "object", "properties": {"z": {"type": "string"}}});
-        for name in ["a", "b", "c", "d", "e"] {
-            schema["properties"][name] = json!({"type": "string", "format": "uuid"});
-        }
-        let found = handler_arguments(&compile(&schema), None);
-        let white_space: Vec<&str> =
-            found.iter().filter(|one| one.input == "white space").map(|one| one.location.as_str()).collect();
-        assert_eq!(white_space, ["/z"]);
-    }
-
-    #[test]
-    fn large_input_is_tried_once() {
-        let both = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
-        let of = |schema: &Value| large_handler_arguments(&compile(schema), None);
-        let made = of(&both);
-        let [HandlerArguments { arguments: HandlerText::Valid(arguments), .. }] = &made[..] else {
-            panic!("one call, and not {}", made.len())
-        };
-        assert!(arguments.to_string().len() > 1 << 20);
-        let short = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 1_000_000}}});
-        assert_eq!(of(&short), [], "the schema allows no more than 1,000,000 characters");
     }
 
     #[test]
