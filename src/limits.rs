@@ -104,6 +104,13 @@ pub(crate) mod http {
     /// How long the client pauses between the parts of a body.
     pub(crate) const BODY_PAUSE: Duration = Duration::from_millis(300);
 
+    /// The size of the parts in which a large body is sent, in bytes.
+    pub(crate) const BODY_PART: usize = 64 << 10;
+
+    /// How long a large body pauses between its parts. A server that refuses the rest closes the connection, and its answer
+    /// is lost if the client still writes.
+    pub(crate) const BODY_PART_PAUSE: Duration = Duration::from_millis(1);
+
     /// Above which size the body of a request is sent on a connection of its own, in bytes: less than servers allow by
     /// default.
     pub(crate) const LARGE_BODY: usize = 64 << 10;

@@ -215,6 +215,12 @@ impl Active {
         };
         self.steps.iter().filter(|step| step.runs_in(revision)).any(|step| may_damage(&step))
     }
+
+    /// Whether a step makes the same HTTP request many times.
+    #[must_use]
+    pub fn repeats_requests(&self) -> bool {
+        self.steps.iter().any(|step| matches!(&step.action, Action::Http { call, .. } if call.times > 1))
+    }
 }
 
 impl Step {

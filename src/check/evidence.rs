@@ -107,6 +107,7 @@ fn http_end(end: &HttpEnd) -> String {
         }
         Some(SetAside::SessionRenewal) => text.push_str("; the client opened a new session"),
         Some(SetAside::ConnectionClosed) => text.push_str("; the request is repeated on a new connection"),
+        Some(SetAside::BodyUnread) => text.push_str("; the body was not read, so nothing is known of an answer"),
         None => {}
     }
     if !end.text.is_empty() {

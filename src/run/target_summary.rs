@@ -115,18 +115,21 @@ fn rate_limit_note(limited: usize, pauses: usize, waited: Duration) -> Option<St
 /// What a client has to put up with, and what it costs: requests that were made again, pauses, and streams that it did
 /// without.
 fn connection_notes(sessions: &[ClosedSession]) -> Vec<String> {
-    let (mut ended, mut closed, mut limited) = (0, 0, 0);
+    let (mut ended, mut closed, mut unread, mut limited) = (0_usize, 0_usize, 0, 0);
     for entry in sessions.iter().flat_map(|session| &session.ended.entries) {
         match &entry.event {
             transcript::Event::HttpEnd(end) => match end.set_aside {
                 Some(SetAside::SessionEnded) => ended += 1,
                 Some(SetAside::ConnectionClosed) => closed += 1,
+                Some(SetAside::BodyUnread) => unread += 1,
                 Some(SetAside::SessionRenewal) | None => {}
             },
             transcript::Event::HttpHead(head) if head.status == 429 => limited += 1,
             _ => {}
         }
     }
+    // The first of the two attempts at each of these requests counts with it.
+    let closed = closed.saturating_sub(unread);
     let of = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
     let mut notes = Vec::new();
     if ended > 0 {
@@ -141,6 +144,13 @@ fn connection_notes(sessions: &[ClosedSession]) -> Vec<String> {
             "the server closed the connection under {}, which the client made again on another connection; a server that \
              means to close one after a response announces it by `Connection: close`",
             of(closed, "request")
+        ));
+    }
+    if unread > 0 {
+        notes.push(format!(
+            "the server closed the connection, twice each, before it had read {}; a client loses the answer to what it is \
+             still sending, so read a body that you refuse to its end, or a while longer",
+            of(unread, "large request")
         ));
     }
     let costs = || sessions.iter().map(|session| session.ended.costs);

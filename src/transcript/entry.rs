@@ -202,11 +202,14 @@ pub enum SetAside {
     SessionRenewal,
     /// The server closed the connection under the request, so the client made it again on another one.
     ConnectionClosed,
+    /// It did so again before it had read a large body: what it answered, if anything, is lost.
+    BodyUnread,
 }
 
 impl SetAside {
     /// All reasons.
-    pub(crate) const ALL: [Self; 3] = [Self::SessionEnded, Self::SessionRenewal, Self::ConnectionClosed];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::SessionEnded, Self::SessionRenewal, Self::ConnectionClosed, Self::BodyUnread];
 
     /// The name in transcript files.
     #[must_use]
@@ -215,6 +218,7 @@ impl SetAside {
             Self::SessionEnded => "session-ended",
             Self::SessionRenewal => "session-renewal",
             Self::ConnectionClosed => "connection-closed",
+            Self::BodyUnread => "body-unread",
         }
     }
 }

@@ -53,6 +53,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("hostile/http/a-closed-connection-changes-no-verdict", || {
             changes_no_verdict(HttpFault::ClosesKeptAlive, "closed the connection under")
         }),
+        trial("hostile/http/a-large-body-that-is-cut-off-changes-no-verdict", || {
+            changes_no_verdict(HttpFault::LargeBodiesCutOff, "before it had read")
+        }),
     ]
 }
 

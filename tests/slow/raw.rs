@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum size of a request, in bytes.
-const MAX_REQUEST_BYTES: usize = 1 << 20;
+const MAX_REQUEST_BYTES: usize = 16 << 20;
 
 /// A request that was read from a socket.
 #[derive(Debug, Clone, Default)]

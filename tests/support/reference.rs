@@ -197,7 +197,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 27] = [
+pub(crate) const CONFORMING: [Fault; 28] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -225,6 +225,7 @@ pub(crate) const CONFORMING: [Fault; 27] = [
     Fault::ProgressFractions,
     Fault::Http(HttpFault::Proxied),
     Fault::Http(HttpFault::LargeBodiesUnread),
+    Fault::Http(HttpFault::LargeBodiesCutOff),
 ];
 
 /// Conforming variants of the built-in server, for behaviour that the default one does not have.

@@ -21,7 +21,7 @@ use super::get_stream;
 use super::header::Mirrored;
 use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_for_server};
-use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
+use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition, RequestFailure};
 use super::response::ResponseReader;
 use super::session_renewal::{Renewal, SessionRenewals};
 use super::sse_transport::MessageEndpoint;
@@ -255,9 +255,10 @@ impl HttpConnection {
                     }
                     reader.read(number, response).await
                 }
-                Err(error) => {
+                Err(RequestFailure { error, is_unread }) => {
                     let failure = Some(client.endpoint.masked(&describe_error(&error)));
-                    let end = HttpEnd { number, failure, ..HttpEnd::default() };
+                    let set_aside = is_unread.then_some(SetAside::BodyUnread);
+                    let end = HttpEnd { number, failure, set_aside, ..HttpEnd::default() };
                     if error.is_connect() {
                         client.log.finish(end, reader.awaited.first().cloned());
                         client.record.add(Event::Closed);

@@ -28,6 +28,13 @@ fn cause_of<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
     }
 }
 
+/// Whether the server closed the connection without reading all that the client had sent.
+pub(super) fn is_reset(error: &reqwest::Error) -> bool {
+    let causes = std::iter::successors(Error::source(error), |cause| cause_of(*cause)).take(MAX_CAUSES);
+    let mut kinds = causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset))
+}
+
 fn known_text(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
         return match tls {

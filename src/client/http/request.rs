@@ -4,17 +4,20 @@
 //! repeated, and reads only the head of the response.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
 
 use super::endpoint::HttpEndpoint;
+use super::error_description::is_reset;
 use super::exchange_log::ExchangeLog;
 use super::negotiated::Negotiated;
 use super::rate_limit::wait_for_slot;
+use super::request_body::large_body;
 use crate::client::record::Record;
-use crate::limits::http::MAX_RETRIES;
+use crate::limits::http::{LARGE_BODY, MAX_RETRIES};
 use crate::transcript::Entry;
 use crate::wire::Id;
 
@@ -49,6 +52,13 @@ pub(super) struct OutgoingRequest {
     /// Whether the caller records the end of a rejection, because it may try something else.
     pub(super) defers_end: bool,
     pub(super) repetition: Repetition,
+}
+
+/// Why a request has no response.
+pub(super) struct RequestFailure {
+    pub(super) error: reqwest::Error,
+    /// Whether the server closed the connection before it had read a large body.
+    pub(super) is_unread: bool,
 }
 
 /// Makes the HTTP requests of one connection.
@@ -120,7 +130,7 @@ impl HttpClient {
         number: usize,
         outgoing: OutgoingRequest,
         initializes: bool,
-    ) -> Result<Response, reqwest::Error> {
+    ) -> Result<Response, RequestFailure> {
         wait_for_slot(&self.endpoint, &self.record).await;
         let http = if outgoing.repetition == Repetition::UnderWay {
             &self.endpoint.fresh_client
@@ -128,10 +138,21 @@ impl HttpClient {
             self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, Vec::len))
         };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
-        if let Some(body) = outgoing.body {
-            request = request.body(body);
-        }
-        let response = request.send().await?;
+        let mut is_taken = None;
+        request = match outgoing.body {
+            Some(body) if body.len() > LARGE_BODY => {
+                let (body, taken) = large_body(body);
+                is_taken = Some(taken);
+                request.body(body)
+            }
+            Some(body) => request.body(body),
+            None => request,
+        };
+        let response = request.send().await.map_err(|error| {
+            let is_broken = !error.is_connect() && !error.is_timeout();
+            let is_unread = is_taken.is_some_and(|taken| !taken.load(Ordering::Relaxed) || is_reset(&error));
+            RequestFailure { is_unread: is_broken && is_unread, error }
+        })?;
         if initializes && response.status().is_success() {
             self.negotiated.store_session(response.headers());
         }

@@ -1,15 +1,18 @@
-//! The body of a request that a case makes directly, which may be sent in parts.
+//! Bodies of requests that are sent in parts: large ones, and those that a case asks for.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::direct_request::BodyTransfer;
-use crate::limits::http::BODY_PAUSE;
+use crate::limits::http::{BODY_PART, BODY_PART_PAUSE, BODY_PAUSE};
 
 /// The body of a request, which is made anew for each attempt.
 pub(super) fn body_of(bytes: &[u8], transfer: BodyTransfer) -> reqwest::Body {
@@ -21,8 +24,28 @@ pub(super) fn body_of(bytes: &[u8], transfer: BodyTransfer) -> reqwest::Body {
     reqwest::Body::wrap(PartedBody {
         parts: parts.collect(),
         length: (transfer == BodyTransfer::Paused).then_some(bytes.len()),
+        pause_time: (transfer == BodyTransfer::Paused).then_some(BODY_PAUSE),
         pause: None,
+        is_taken: Arc::default(),
     })
+}
+
+/// A large body in parts, with pauses in which a server's refusal arrives, and whether the connection has taken the last of them.
+pub(super) fn large_body(bytes: Vec<u8>) -> (reqwest::Body, Arc<AtomicBool>) {
+    let (length, mut rest) = (bytes.len(), Bytes::from(bytes));
+    let mut parts = VecDeque::new();
+    while !rest.is_empty() {
+        parts.push_back(rest.split_to(rest.len().min(BODY_PART)));
+    }
+    let is_taken = Arc::new(AtomicBool::new(false));
+    let body = PartedBody {
+        parts,
+        length: Some(length),
+        pause_time: Some(BODY_PART_PAUSE),
+        pause: None,
+        is_taken: Arc::clone(&is_taken),
+    };
+    (reqwest::Body::wrap(body), is_taken)
 }
 
 /// Where a body is divided: inside its first character beyond ASCII, else in half.
@@ -30,11 +53,16 @@ fn middle(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| !byte.is_ascii()).map_or(bytes.len() / 2, |at| at + 1)
 }
 
-/// A body that is sent in parts, with a pause before each but the first if its length is announced.
+/// A body that is sent in parts.
 struct PartedBody {
     parts: VecDeque<Bytes>,
+    /// The length that is announced.
     length: Option<usize>,
+    /// The pause before each part but the first.
+    pause_time: Option<Duration>,
     pause: Option<Pin<Box<Sleep>>>,
+    /// Whether the connection has taken the last part.
+    is_taken: Arc<AtomicBool>,
 }
 
 impl Body for PartedBody {
@@ -50,8 +78,10 @@ impl Body for PartedBody {
             self.pause = None;
         }
         let part = self.parts.pop_front();
-        if self.length.is_some() && !self.parts.is_empty() {
-            self.pause = Some(Box::pin(sleep(BODY_PAUSE)));
+        if self.parts.is_empty() {
+            self.is_taken.store(true, Ordering::Relaxed);
+        } else {
+            self.pause = self.pause_time.map(|time| Box::pin(sleep(time)));
         }
         Poll::Ready(part.map(|part| Ok(Frame::data(part))))
     }
@@ -73,6 +103,20 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+
+    #[test]
+    fn a_large_body_is_taken_with_its_last_part() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime starts").block_on(async {
+            let (mut body, is_taken) = large_body(vec![b'x'; BODY_PART + 1]);
+            assert_eq!(body.size_hint().exact(), u64::try_from(BODY_PART + 1).ok());
+            for (length, last) in [(BODY_PART, false), (1, true)] {
+                let part = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
+                assert_eq!((part.map(|part| part.len()), is_taken.load(Ordering::Relaxed)), (Some(length), last));
+            }
+            assert!(body.frame().await.is_none());
+        });
+    }
 
     #[test]
     fn a_body_in_parts_has_all_bytes_and_pauses_only_if_its_length_is_known() {

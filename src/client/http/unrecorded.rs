@@ -19,7 +19,7 @@ use crate::client::wait_budget::WaitBudget;
 use crate::limits::MAX_ANSWERED_REQUESTS;
 use crate::limits::http::DELIVERY_TIMEOUT;
 use crate::text::first_chars;
-use crate::transcript::{Entry, Event, HttpEnd};
+use crate::transcript::{Entry, Event, HttpEnd, SetAside};
 use crate::wire::{Frame, HTTP_STATUS_MEMBER, Id, MAX_MESSAGE_BYTES, MessageKind, id_of, is_lost_id, messages};
 
 /// Statuses for a request that is larger than the server accepts: a limit that it may have.
@@ -198,6 +198,12 @@ impl UnrecordedHttp {
     fn handle_end(&mut self, end: &HttpEnd) {
         let Some(request) = self.pending.remove(&end.number) else { return };
         let Some(carries) = request.carries else { return };
+        if end.set_aside == Some(SetAside::BodyUnread) {
+            // A server may refuse what is too large for it.
+            let id = carries.sent().and_then(id_of);
+            self.ready.extend(id.map(|id| unread(id, "the connection was closed before the request was read")));
+            return;
+        }
         if end.set_aside.is_some() {
             self.repeated.extend(carries.sent().and_then(id_of).map(ToString::to_string));
             return;

@@ -76,6 +76,7 @@ faults! {
     CancellationEndsSession, "http-cancellation-ends-session", SESSIONS, "ends a session in which the client cancels a request";
     ClosesKeptAlive, "http-closes-kept-alive", STREAMABLE, "conforms, but closes a connection at its fourth request";
     LargeBodiesUnread, "http-large-bodies-unread", EVERY_HTTP, "conforms, but refuses bodies above 512 KiB without reading them";
+    LargeBodiesCutOff, "http-large-bodies-cut-off", EVERY_HTTP, "conforms, but closes the connection in a body above 512 KiB";
     Proxied, "http-proxied", STREAMABLE, "conforms, behind a proxy that changes headers in both directions";
     LengthAndChunks, "http-length-and-chunks", STREAMABLE, "sends a Content-Length with the streams that it sends in chunks";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";

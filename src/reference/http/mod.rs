@@ -147,10 +147,11 @@ async fn serve_all(
         connections.spawn(async move {
             let title_case = has(&server.faults, HttpFault::HeaderNameCase) && uses_title_case_headers(&stream).await;
             let requests = Arc::new(AtomicUsize::new(0));
-            let response = service_fn(move |request| {
+            let response = service_fn(move |mut request| {
                 let (server, requests) = (Arc::clone(&server), Arc::clone(&requests));
                 async move {
                     variant::close_connection(&requests, &server.faults)?;
+                    variant::cut_off_body(request.body_mut(), &server.faults).await?;
                     Ok::<_, io::Error>(server.respond(request, title_case).await)
                 }
             });

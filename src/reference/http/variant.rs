@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -17,7 +18,8 @@ use super::response::{HttpResponse, empty, rpc_error, text_error};
 use super::session::Session;
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    ClosesKeptAlive, DeleteRefused, IdentityRequired, LargeBodiesUnread, MediaTypesUpperCase, Proxied, SessionExpires,
+    ClosesKeptAlive, DeleteRefused, IdentityRequired, LargeBodiesCutOff, LargeBodiesUnread, MediaTypesUpperCase,
+    Proxied, SessionExpires,
 };
 use crate::reference::message::INVALID_REQUEST;
 
@@ -138,6 +140,15 @@ pub(super) fn refuse_body(body: Incoming, faults: &FaultSet) -> Result<Incoming,
         drop(body);
     });
     Err(text_error(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long").into())
+}
+
+/// Reads the beginning of a body; an error, which closes the connection without a response, if it is long.
+pub(super) async fn cut_off_body(body: &mut Incoming, faults: &FaultSet) -> io::Result<()> {
+    if has(faults, LargeBodiesCutOff) && body.size_hint().exact().is_some_and(|length| length > LONG_BODY) {
+        let _beginning = body.frame().await;
+        return Err(io::Error::other("the message is too long"));
+    }
+    Ok(())
 }
 
 /// Counts a request on a connection; an error, which closes it without a response, if it has served enough.

@@ -90,6 +90,13 @@ async fn run_again(
             }
             judged
         }
+        // A server may end a session after so many requests.
+        (Some(repeated), _)
+            if body.repeats_requests()
+                && [&judged, &repeated].iter().all(|judged| judged.reason.as_deref() == Some(SESSION_ENDED)) =>
+        {
+            Judgement::skip(format!("not judged: {SESSION_ENDED}, which makes many requests"))
+        }
         // When a session ends says nothing about the next case.
         _ if reason == SESSION_ENDED => judged,
         _ => {
