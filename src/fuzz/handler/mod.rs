@@ -15,8 +15,10 @@ use super::schema::ToolSchema;
 
 const INPUTS: &str = include_str!("inputs.tsv");
 
-/// The maximum number of places in the arguments of a tool where an input is tried.
+/// The maximum number of places in the arguments of a tool where an input is sent.
 const MAX_PLACES: usize = 4;
+/// The maximum number of places that are looked at for those where the schema allows an input.
+const MAX_CANDIDATES: usize = 16;
 /// The maximum size of the arguments with a long value, in bytes.
 const MAX_SIZE: usize = 1 << 20;
 /// Stands for JSON that no parsed value represents: a string that no schema and no tool has.
@@ -182,25 +184,20 @@ impl HandlerInput {
 pub fn handler_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<HandlerArguments> {
     let instances = valid_instances(schema, served);
     let sites = sites(schema, &instances);
-    let places: Vec<(&HandlerInput, Vec<&Site<'_>>)> = handler_inputs()
+    let mut by_input: Vec<_> = handler_inputs()
         .iter()
         .map(|input| {
             // Several subschemas may apply to one place.
             let mut seen = HashSet::new();
-            let own = sites.iter().filter(|site| input.fits(site.keywords, site.current));
-            (input, own.filter(|site| seen.insert(&site.location)).take(MAX_PLACES).collect())
+            let own = sites.iter().filter(move |site| input.fits(site.keywords, site.current));
+            let own = own.filter(move |site| seen.insert(&site.location)).take(MAX_CANDIDATES);
+            own.filter_map(move |site| {
+                let arguments = input.at(site, schema)?;
+                Some(HandlerArguments { input: input.name, location: site.location.clone(), arguments })
+            })
         })
         .collect();
-    let mut found = Vec::new();
-    for rank in 0..MAX_PLACES {
-        for (input, own) in &places {
-            let Some(site) = own.get(rank) else { continue };
-            if let Some(arguments) = input.at(site, schema) {
-                found.push(HandlerArguments { input: input.name, location: site.location.clone(), arguments });
-            }
-        }
-    }
-    found
+    (0..MAX_PLACES).flat_map(|_| by_input.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
 }
 
 #[cfg(test)]
@@ -256,6 +253,18 @@ mod tests {
             }
         }
         assert_eq!(found, handler_arguments(&schema, Some(&served)), "not the same twice");
+    }
+
+    #[test]
+    fn places_that_the_schema_forbids_do_not_count() {
+        let mut schema = json!({"type": "object", "properties": {"z": {"type": "string"}}});
+        for name in ["a", "b", "c", "d", "e"] {
+            schema["properties"][name] = json!({"type": "string", "format": "uuid"});
+        }
+        let found = handler_arguments(&compile(&schema), None);
+        let white_space: Vec<&str> =
+            found.iter().filter(|one| one.input == "white space").map(|one| one.location.as_str()).collect();
+        assert_eq!(white_space, ["/z"]);
     }
 
     #[test]
