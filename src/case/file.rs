@@ -224,6 +224,11 @@ pub(super) struct StepFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::StepName>"))]
     pub(super) name: Option<String>,
+    /// Methods with each of which the step is made, one after the other; `${method}` inserts it in every string of the
+    /// step.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Option<types::Distinct<types::MethodName>>"))]
+    pub(super) methods: Vec<String>,
     /// A request. `jsonrpc`, `id` and, in stateless revisions, `params._meta` are added where missing;
     /// placeholders such as `${tool}` are filled in in every string.
     #[serde(default)]

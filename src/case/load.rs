@@ -2,7 +2,6 @@
 //!
 //! It alone reads files, within limits on their number and size, and enters no directory twice.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use super::file::CaseFile;
 use super::file_schema::{self, FileKind};
 use super::jsonc::{Document, position};
+use super::methods;
 use super::model::{Case, Source};
 use super::parse;
 use super::problem::{Diagnostic, LoadError, UnlocatedDiagnostic};
@@ -190,7 +190,7 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
     if !flaws.is_empty() {
         return Err(document.locate_all(flaws));
     }
-    let mut value = Cow::Borrowed(&document.value);
+    let mut value = methods::written_out(&document.value);
     if text.contains(shapes::PREFIX) {
         shapes.bundle_case(value.to_mut());
     }
@@ -210,7 +210,7 @@ fn parse_one(text: CaseText, faults: &[&str], trust: Trust, shapes: &Shapes) -> 
 /// Everything that is wrong with a file that is JSON.
 fn flaws(document: &Document, faults: &[&str], shapes: &Shapes) -> Vec<UnlocatedDiagnostic> {
     let mut flaws = document.flaws.clone();
-    flaws.extend(semantics::flaws(&document.value, faults, shapes));
+    flaws.extend(semantics::flaws(&methods::with_first(&document.value), faults, shapes));
     flaws.extend(file_schema::flaws(FileKind::Case, &document.value, &flaws));
     let mut seen = HashSet::new();
     flaws.retain(|flaw| seen.insert((flaw.pointer.clone(), flaw.message.clone())));

@@ -19,6 +19,7 @@ mod http_step;
 mod jsonc;
 mod lazy_schema;
 mod load;
+mod methods;
 mod model;
 mod parse;
 mod passive;

@@ -102,6 +102,7 @@ fn rules<T>(files: Vec<RuleFile>, check: impl Fn(&RuleFile) -> Option<T>) -> Opt
 fn step(file: StepFile) -> Option<Step> {
     let StepFile {
         name,
+        methods,
         send,
         notify,
         while_open,
@@ -124,6 +125,10 @@ fn step(file: StepFile) -> Option<Step> {
         expect,
         otherwise,
     } = file;
+    if !methods.is_empty() {
+        // It was not written out.
+        return None;
+    }
     let expected = expected(expect, otherwise, control)?;
     let meta = self::meta(meta)?;
     let delivery = delivery(poll, pipelined, provide_input)?;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::active::ForEach;
 use super::checker::{Checker, each_text, objects, strings, text};
 use super::file::ACTIONS;
+use super::methods::METHODS;
 use super::parse::decode_hex;
 use super::placeholder::{Placeholder, UnknownPlaceholder, scan};
 use super::problem::UnlocatedDiagnostic;
@@ -17,7 +18,8 @@ use crate::json_pointer;
 use crate::spec::RevisionSet;
 
 /// The members of a step that apply to some actions only: the member, the actions, and why not to others.
-const APPLICABLE: [(&str, &[&str], &str); 10] = [
+const APPLICABLE: [(&str, &[&str], &str); 11] = [
+    (METHODS, &["send", "notify", "raw"], "it sends no message of its own"),
     ("transfer", &["raw"], "it says how a raw line is written, and is a member of `http` itself"),
     ("while-open", &["notify"], "only a notification waits for a request to be open"),
     ("poll", &["send"], "it repeats a `send`"),
@@ -88,6 +90,7 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
     for (index, step) in objects(case, "steps") {
         let at = format!("/steps/{index}");
         judges |= step.contains_key("expect");
+        check_methods(checker, step, &at);
         check_retry(checker, step, &at, &names);
         check_close(checker, step, &at, &names);
         check_while_open(checker, step, &at, &pipelined);
@@ -120,6 +123,24 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
                 checker.flaws.push(flaw.nearest(name, names.iter().copied()));
             }
         }
+    }
+}
+
+/// A step that is made with several methods uses them, and has no name, which would be that of several steps. The first
+/// method stands where the file has the placeholder.
+fn check_methods(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str) {
+    let Some(first) = step.get(METHODS).and_then(|methods| methods.get(0)).and_then(Value::as_str) else { return };
+    if step.contains_key("name") {
+        checker.report_name(format!("{at}/name"), "a step with `methods` is several steps, which cannot have one name");
+    }
+    let mut is_used = false;
+    for action in ["send", "notify", "raw"] {
+        let Some(message) = step.get(action) else { continue };
+        each_text(message, "", &mut |_, _, text| is_used |= text.contains(first));
+    }
+    if !is_used {
+        let message = "the step is the same with each method: it does not use the placeholder `${method}`";
+        checker.report_name(format!("{at}/{METHODS}"), message);
     }
 }
 

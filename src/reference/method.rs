@@ -97,10 +97,16 @@ impl Methods {
         let mut params = match &request.params {
             None => Object::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(Value::Array(_)) if state.is_active_for(request, Fault::ArrayParamsCrash) => {
+            Some(Value::Array(_))
+                if request.method.ends_with("/list") && state.is_active_for(request, Fault::ArrayParamsCrash) =>
+            {
                 return Err(NoResult::Closed);
             }
-            Some(Value::Null) if state.is_active_for(request, Fault::NullParamsCrash) => return Err(NoResult::Closed),
+            Some(Value::Null)
+                if request.method == "tools/call" && state.is_active_for(request, Fault::NullParamsCrash) =>
+            {
+                return Err(NoResult::Closed);
+            }
             Some(_) => return Err(invalid_params("params must be an object").into()),
         };
         let meta = match params.get("_meta") {

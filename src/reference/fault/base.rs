@@ -52,8 +52,8 @@ macro_rules! base_faults {
             ServerRequestIdReused, "server-request-id-reused", HANDSHAKE, "uses the same id for every request to the client";
             CancelledAnswered, "cancelled-answered", FROM_2024_11_05, "answers the cancellation of an unknown request with an error";
             NotificationWithId, "notification-with-id", EVERY, "adds an id to its list_changed or progress notifications";
-            ArrayParamsCrash, "array-params-crash", EVERY, "exits when params is an array";
-            NullParamsCrash, "null-params-crash", EVERY, "exits when params is null";
+            ArrayParamsCrash, "array-params-crash", EVERY, "exits on a list request whose params are an array";
+            NullParamsCrash, "null-params-crash", EVERY, "exits on a call whose params are null";
             UnknownMemberRejected, "unknown-member-rejected", EVERY, "rejects tools/list with an unknown member in params";
             UnknownMetaRejected, "unknown-meta-rejected", EVERY, "rejects requests with an unknown vendor key in _meta";
             ReservedMetaCrash, "reserved-meta-crash", FROM_2025_06_18, "fails with -32603 on an unknown reserved key in _meta";
