@@ -12,14 +12,33 @@ use crate::wire::{MessageKind, same_id, same_id_loosely};
 
 const CANCELLED: &str = "notifications/cancelled";
 
-/// How long after the client's response a cancellation can arrive that was sent before it.
+/// How long after the client's response a cancellation can arrive that was sent before it, if messages are fast.
 const MAX_CROSSING_TIME: Duration = Duration::from_secs(5);
 
-/// How much later a response has to arrive over HTTP to have been sent later: each travels on a connection of its own.
+/// How much later a response has to arrive over HTTP to have been sent later, if messages are fast: each travels on a
+/// connection of its own.
 const MAX_OVERTAKING_TIME: Duration = Duration::from_millis(250);
 
 /// From when on after a cancellation a response is so late that it did not cross it, if messages are fast.
 const MIN_LATENESS: Duration = Duration::from_secs(1);
+
+/// How many times longer than the fastest request, there and back, a message may be on its way.
+const TRAVEL_FACTOR: u32 = 4;
+
+/// How long the fastest request took, there and back.
+fn fastest_answer(index: &ConnectionIndex<'_>) -> Duration {
+    let entries = &index.record.entries;
+    let times = index.exchanges.iter().filter_map(|exchange| {
+        let (at, _) = exchange.responses.first()?;
+        Some(entries[*at].at.saturating_sub(entries[exchange.sent].at))
+    });
+    times.min().unwrap_or_default()
+}
+
+/// How long a message may be on its way on this connection.
+fn travel_time(index: &ConnectionIndex<'_>) -> Duration {
+    fastest_answer(index) * TRAVEL_FACTOR
+}
 
 /// How much longer a call has to run to show that the end of another was not its own.
 const MIN_LONGER_RUN: Duration = Duration::from_millis(200);
@@ -43,6 +62,7 @@ fn request_before<'a>(index: &ConnectionIndex<'a>, id: &Value, before: usize) ->
 pub(super) fn only_own_requests(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
+    let crossing = MAX_CROSSING_TIME.max(travel_time(index));
     for (position, id) in cancellations(index) {
         let Some((sent, _)) = request_before(index, id, position) else {
             checked.record(Some(Violation::new(
@@ -57,7 +77,7 @@ pub(super) fn only_own_requests(index: &ConnectionIndex<'_>) -> CheckResult {
                 entries[*at].sent().filter(|message| matches!(MessageKind::of(message), MessageKind::Response { .. }));
             response.and_then(id_of).is_some_and(|own| same_id(own, id))
         });
-        let late = answered.filter(|at| entries[position].at.saturating_sub(entries[*at].at) > MAX_CROSSING_TIME);
+        let late = answered.filter(|at| entries[position].at.saturating_sub(entries[*at].at) > crossing);
         checked.record(late.map(|at| {
             Violation::new(
                 format!("the request {id}, which the client answered long before"),
@@ -146,9 +166,10 @@ struct CancelledRequest<'i, 'a> {
 impl CancelledRequest<'_, '_> {
     /// Whether the response was certainly sent after the server had read the cancellation: a later request was answered
     /// before, over HTTP by more than messages overtake each other.
-    fn is_answered_after_later(&self, entries: &[Arc<Entry>]) -> bool {
+    fn is_answered_after_later(&self, index: &ConnectionIndex<'_>) -> bool {
+        let entries = &index.record.entries;
         let is_http = entries.iter().any(|entry| matches!(entry.event, Event::HttpRequest(_)));
-        let overtaking = if is_http { MAX_OVERTAKING_TIME } else { Duration::ZERO };
+        let overtaking = if is_http { MAX_OVERTAKING_TIME.max(fastest_answer(index)) } else { Duration::ZERO };
         let (Some((answered, _)), Some(processed)) = (self.response, self.processed) else { return false };
         answered > processed && entries[answered].at >= entries[processed].at + overtaking
     }
@@ -188,7 +209,7 @@ pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> Che
     let entries = &index.record.entries;
     for request in cancelled_requests(index) {
         match (request.response, request.processed) {
-            (Some((answered, _)), Some(processed)) if request.is_answered_after_later(entries) => {
+            (Some((answered, _)), Some(processed)) if request.is_answered_after_later(index) => {
                 let actual = "a response, after later requests were answered";
                 let positions = [request.exchange.sent, request.cancelled, processed, answered];
                 checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
@@ -205,16 +226,11 @@ pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> Che
 pub(super) fn cancelled_request_stops(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
-    let times = index.exchanges.iter().filter_map(|exchange| {
-        let (at, _) = exchange.responses.first()?;
-        Some(entries[*at].at.saturating_sub(entries[exchange.sent].at))
-    });
-    // What the fastest request took, there and back, is the time that a message may need on the way.
-    let crossing = times.min().unwrap_or_default() * 4;
+    let lateness = MIN_LATENESS.max(travel_time(index));
     for request in cancelled_requests(index) {
         match (request.response, request.delay(entries)) {
-            (Some(_), _) if request.is_answered_after_later(entries) => {}
-            (Some((answered, _)), Some(delay)) if delay > MIN_LATENESS.max(crossing) => {
+            (Some(_), _) if request.is_answered_after_later(index) => {}
+            (Some((answered, _)), Some(delay)) if delay > lateness => {
                 let actual = format!("a response {:.1} seconds after the cancellation", delay.as_secs_f64());
                 let positions = [request.exchange.sent, request.cancelled, answered];
                 checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
@@ -231,6 +247,7 @@ pub(super) fn cancelled_request_stops(index: &ConnectionIndex<'_>) -> CheckResul
 pub(super) fn cancellation_not_answered(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
+    let lateness = MIN_LATENESS.max(travel_time(index));
     let cancelled = cancelled_requests(index);
     let ran_for = |exchange: &Exchange<'_>| {
         let until = cancelled.iter().find(|request| request.exchange.sent == exchange.sent).map(|own| own.cancelled);
@@ -251,8 +268,8 @@ pub(super) fn cancellation_not_answered(index: &ConnectionIndex<'_>) -> CheckRes
         let longer = index.exchanges.iter().find(|other| {
             call_content(other.request) == content && ran_for(other).is_some_and(|ran| ran >= took + MIN_LONGER_RUN)
         });
-        let is_late = request.delay(entries).is_some_and(|delay| delay > MIN_LATENESS);
-        if let Some(longer) = longer.filter(|_| is_error && !is_late && !request.is_answered_after_later(entries)) {
+        let is_late = request.delay(entries).is_some_and(|delay| delay > lateness);
+        if let Some(longer) = longer.filter(|_| is_error && !is_late && !request.is_answered_after_later(index)) {
             let actual = "an error at once, although the same call runs for longer when it is not cancelled";
             let positions = [longer.sent, request.exchange.sent, request.cancelled, answered];
             checked.record(Some(Violation::new(actual, method_of(request.exchange.request), &positions)));
