@@ -177,6 +177,9 @@ pub(crate) const IDLE_SHARE_OF_STARTUP: u32 = 6;
 /// as well.
 pub(crate) const MIN_IDLE_TIME: Duration = Duration::from_secs(5);
 
+/// How many times longer than the fastest opening another one may take, idle or not, where that is longer than usual.
+pub(crate) const FURTHER_OPENING_FACTOR: u32 = 4;
+
 /// How long a server that has not answered the opening request has for another answer.
 pub(crate) const OTHER_ANSWER_WAIT: Duration = Duration::from_secs(1);
 

@@ -206,7 +206,6 @@ fn cancelled_requests<'i, 'a>(index: &'i ConnectionIndex<'a>) -> Vec<CancelledRe
 /// arrives shortly after.
 pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    let entries = &index.record.entries;
     for request in cancelled_requests(index) {
         match (request.response, request.processed) {
             (Some((answered, _)), Some(processed)) if request.is_answered_after_later(index) => {

@@ -11,8 +11,8 @@ use super::permits::ProcessPermits;
 use crate::client::MessagesUnderWay;
 use crate::limits::{
     EQUALLY_FAST_FACTOR, FILES_PER_HTTP_SESSION, FILES_PER_PROCESS, FIRST_PROCESSES_OF_SLOW_SERVER,
-    MAX_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, MIN_FAST_ANSWERS, OTHER_FILES, SESSIONS_PER_FAST_ANSWER,
-    SLOW_ANSWER,
+    FURTHER_OPENING_FACTOR, MAX_PROCESSES_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, MIN_FAST_ANSWERS, OTHER_FILES,
+    SESSIONS_PER_FAST_ANSWER, SLOW_ANSWER,
 };
 use crate::spec::Transport;
 
@@ -26,6 +26,8 @@ pub(crate) struct SlowServer {
     is_slow: AtomicBool,
     /// How long its first process took to open over standard input and output.
     first_opening: OnceLock<Duration>,
+    /// How long its fastest opening took.
+    fastest_opening: Mutex<Option<Duration>>,
     /// What its slow answers show over HTTP.
     answers: Mutex<SlowAnswers>,
     /// The messages that it has not answered yet over HTTP, on all sessions.
@@ -78,8 +80,14 @@ impl SessionPace {
         Self { server: Arc::clone(server), opened_slowly: false, is_known: false }
     }
 
+    /// How long a process may take to open where `limit` is usual.
+    pub(crate) fn opening_limit(&self, limit: Duration) -> Duration {
+        self.server.opening_limit(limit)
+    }
+
     /// Records how long the opening took.
     pub(crate) fn record_opening(&mut self, duration: Duration) {
+        self.server.record_opening(duration);
         if duration >= SLOW_ANSWER {
             self.opened_slowly = true;
             self.server.record_slow_answer(Answer::Opening, duration);
@@ -109,6 +117,7 @@ impl SlowServer {
             usual_processes,
             is_slow: AtomicBool::new(false),
             first_opening: OnceLock::new(),
+            fastest_opening: Mutex::default(),
             answers: Mutex::default(),
             messages_under_way: MessagesUnderWay::default(),
             further_sessions: AtomicUsize::new(0),
@@ -126,6 +135,18 @@ impl SlowServer {
         self.further_sessions.store(max_sessions(self.transport).saturating_sub(count), Ordering::Relaxed);
         self.permits.add(count.saturating_sub(usual));
         self.allow_pending(&mut self.answers());
+    }
+
+    fn record_opening(&self, duration: Duration) {
+        let mut fastest = self.fastest_opening.lock().unwrap_or_else(PoisonError::into_inner);
+        *fastest = Some(fastest.map_or(duration, |fastest| fastest.min(duration)));
+    }
+
+    /// How long a process may take to open where `limit` is usual: a multiple of the fastest opening, as others start
+    /// beside it and may have to wait for a processor, or for the same as the first one.
+    pub(crate) fn opening_limit(&self, limit: Duration) -> Duration {
+        let fastest = *self.fastest_opening.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.max(fastest.unwrap_or_default() * FURTHER_OPENING_FACTOR)
     }
 
     fn answers(&self) -> MutexGuard<'_, SlowAnswers> {
@@ -258,6 +279,16 @@ mod tests {
         assert_eq!(processes, [MAX_PROCESSES_OF_SLOW_SERVER, MAX_PROCESSES_OF_SLOW_SERVER, 206, 14, 0]);
         let sessions = limits.map(|files| sessions_with_files(Transport::Http, files));
         assert_eq!(sessions, [MAX_SESSIONS_OF_SLOW_SERVER, MAX_SESSIONS_OF_SLOW_SERVER, 400, 28, 0]);
+    }
+
+    #[test]
+    fn a_further_process_may_take_a_multiple_of_the_fastest_opening() {
+        let (server, _) = server(Transport::Stdio, Some(4));
+        assert_eq!(server.opening_limit(ANSWER), ANSWER);
+        server.record_opening(ANSWER * 10);
+        server.record_opening(ANSWER);
+        assert_eq!(server.opening_limit(ANSWER), ANSWER * FURTHER_OPENING_FACTOR);
+        assert_eq!(server.opening_limit(ANSWER * 20), ANSWER * 20);
     }
 
     #[test]

@@ -330,7 +330,8 @@ async fn open_process(context: Context, revision: Revision, mirrored: Arc<Mirror
     let process_id = context.restart_host().await?;
     let mut pipe = connect_unrecorded(&context, revision, &mirrored).map_err(|error| error.to_string())?;
     context.count_launch();
-    let requests = handshake(&mut pipe, revision, context.plan.startup_timeout).await?;
+    let limit = context.slow_server.opening_limit(context.plan.startup_timeout);
+    let requests = handshake(&mut pipe, revision, limit).await?;
     let process_id = process_id.or_else(|| pipe.process_id());
     Ok(OpenedProcess { pipe, startup: began.elapsed(), requests, process_id })
 }

@@ -162,7 +162,7 @@ impl Session {
         (timed_out, on_silence): (impl Future<Output = ()>, impl FnOnce()),
     ) -> Result<Self, RejectedOpening> {
         let revision = self.revision;
-        let (began, limit) = (Instant::now(), context.plan.startup_timeout);
+        let (began, limit) = (Instant::now(), self.pace.opening_limit(context.plan.startup_timeout));
         let opened = tokio::select! {
             opened = self.request_opening(limit, insist) => Some(opened),
             () = timed_out => None,
@@ -345,7 +345,8 @@ impl Session {
             })
         };
         let id = json!(id);
-        let (began, idle) = (Instant::now(), MIN_IDLE_TIME.max(limit / IDLE_SHARE_OF_STARTUP));
+        let idle = self.pace.opening_limit(MIN_IDLE_TIME.max(limit / IDLE_SHARE_OF_STARTUP));
+        let began = Instant::now();
         let sign =
             |entries: &[Arc<Entry>]| if echoed(entries) { Some(None) } else { sign_of(entries, &[], &id).map(Some) };
         let waited = self.connection.wait_for_start(0, limit, Duration::ZERO, idle, sign).await;

@@ -59,6 +59,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/pauses-are-no-finding", pauses_are_no_finding),
         trial("waiting/a-wedged-process-is-sent-nothing-more", a_wedged_process_is_sent_nothing_more),
         trial("waiting/a-process-that-starts-slowly-is-not-silent", a_process_that_starts_slowly_is_not_silent),
+        trial("waiting/a-process-may-take-a-multiple-of-the-first", a_process_may_take_a_multiple_of_the_first),
         trial("waiting/an-idle-process-is-silent", an_idle_process_is_silent),
         trial("waiting/a-process-that-never-starts-is-waited-for-once", a_process_that_never_starts_is_waited_for_once),
         trial("waiting/a-rate-limit-is-no-finding", a_rate_limit_is_no_finding),
@@ -114,10 +115,18 @@ const ON_OWN_PROCESS: (&str, &str) = ("stateless/initialize-not-modern", "2026-0
 /// Such a case with two requests.
 const TWO_ON_OWN_PROCESS: (&str, &str) = ("lifecycle/request-before-initialize", "2025-06-18");
 
+/// A case with an ordinary session on a process of its own.
+const ON_OTHER_SESSION: (&str, &str) = ("elicitation/form-undeclared", "2025-11-25");
+
 /// Judges a case on a server whose processes do `work` before they read anything, except for the first one; its result.
-fn judge_slow_start((case, revision): (&str, &str), work: &str) -> Result<CaseResult, String> {
+fn judge_slow_start(selected: (&str, &str), work: &str) -> Result<CaseResult, String> {
+    judge_slow_starts(selected, ":", work)
+}
+
+/// As [`judge_slow_start`], with other work for the first process.
+fn judge_slow_starts((case, revision): (&str, &str), first: &str, work: &str) -> Result<CaseResult, String> {
     let folder = TempDir::new().map_err(|error| error.to_string())?;
-    let script = format!("mkdir first 2>/dev/null || {{ {work}; }}; exec \"$0\" serve");
+    let script = format!("if mkdir first 2>/dev/null; then {first}; else {work}; fi; exec \"$0\" serve");
     let options =
         ["--fuzz", "off", "--quiet", "--timeout", "1s", "--startup-timeout", "8s", "--report", "json=report.json"];
     let selection = ["--revision", revision, "--select", case, "--", "sh", "-c", &script, PROGRAM];
@@ -140,6 +149,18 @@ fn an_idle_process_is_silent() -> Result<(), String> {
     let result = judge_slow_start(ON_OWN_PROCESS, "sleep 40")?;
     let is_soon = result.duration_ms < 6_000.0;
     if result.verdict == Verdict::Warn && is_soon { Ok(()) } else { Err(format!("{result:?}")) }
+}
+
+/// All processes wait for the same service, which takes longer to serve several of them: idle for longer than usual, and
+/// beyond the startup timeout.
+fn a_process_may_take_a_multiple_of_the_first() -> Result<(), String> {
+    for selected in [ON_OTHER_SESSION, ON_OWN_PROCESS] {
+        let result = judge_slow_starts(selected, "sleep 3", "sleep 9")?;
+        if result.verdict != Verdict::Pass {
+            return Err(format!("{result:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// A process that works for ever is waited for as one that starts once, and not for each request.

@@ -85,9 +85,9 @@ pub(super) async fn carry_out_fresh(
 
 /// Lets the first request of a fresh process take as long as on the main session: it is sent while the process starts.
 pub(super) fn allow_startup(target: &Target, session: &mut Session, inventory: &Inventory) {
-    let startup_timeout = target.context.plan.startup_timeout;
-    session.startup_allowance = startup_timeout.min(inventory.startup * 3);
-    session.startup_limit = startup_timeout;
+    let limit = target.context.slow_server.opening_limit(target.context.plan.startup_timeout);
+    session.startup_allowance = limit.min(inventory.startup * 3);
+    session.startup_limit = limit;
 }
 
 /// What a case has to know of the server; waits for that part of discovery.
