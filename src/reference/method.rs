@@ -116,6 +116,7 @@ impl Methods {
         };
         reject_unknown_keys(state, request, &meta)?;
         let method = canonical_method(state, request);
+        reject_unknown_members(state, request, method, &params)?;
         variant::restore_params(&mut params, method, request.revision, state.faults);
         let mut min_log_severity = if request.revision.is_modern() {
             self.check_request_meta(state, request, method, params.get("_meta").is_some(), &meta)?
@@ -345,6 +346,22 @@ fn unknown_method(state: &ConnectionState<'_>, request: &Request) -> Result<Obje
         }
     }
     Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", quoted(method))).into())
+}
+
+/// A fault that rejects unknown members of the parameters.
+fn reject_unknown_members(
+    state: &ConnectionState<'_>,
+    request: &Request,
+    method: &str,
+    params: &Object,
+) -> Result<(), RpcError> {
+    const KNOWN: &[&str] = &["_meta", "name", "arguments", "uri", "task", "inputResponses", "requestState"];
+    let is_use = matches!(method, "tools/call" | "resources/read" | "prompts/get");
+    let is_unknown = |name: &String| !KNOWN.contains(&name.as_str());
+    if is_use && params.keys().any(is_unknown) && state.is_active_for(request, Fault::UnknownMemberRejectedByCalls) {
+        return Err(invalid_params("Unknown member in params"));
+    }
+    Ok(())
 }
 
 /// Faults that reject unknown keys.

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 37] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 38] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -63,5 +63,9 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 37] = [
     (Fault::CompletionUnanswered, &["completion/answered"]),
     (Fault::SetLevelUnanswered, &["logging/answered"]),
     (Fault::SetLevelNotFound, &["logging/set-level"]),
+    (
+        Fault::UnknownMemberRejectedByCalls,
+        &["tools/call/unknown-member", "prompts/get/unknown-member", "resources/read/unknown-member"],
+    ),
     (Fault::IdleNotifications, &["lifecycle/quiet-while-idle"]),
 ];

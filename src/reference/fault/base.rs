@@ -55,6 +55,7 @@ macro_rules! base_faults {
             ArrayParamsCrash, "array-params-crash", EVERY, "exits on a list request whose params are an array";
             NullParamsCrash, "null-params-crash", EVERY, "exits on a call whose params are null";
             UnknownMemberRejected, "unknown-member-rejected", EVERY, "rejects tools/list with an unknown member in params";
+            UnknownMemberRejectedByCalls, "unknown-member-rejected-by-calls", EVERY, "rejects a call, read or prompt with an unknown member in params";
             UnknownMetaRejected, "unknown-meta-rejected", EVERY, "rejects requests with an unknown vendor key in _meta";
             ReservedMetaCrash, "reserved-meta-crash", FROM_2025_06_18, "fails with -32603 on an unknown reserved key in _meta";
             UnknownMethodInvalidParams, "unknown-method-invalid-params", EVERY, "answers unknown methods with -32602";
