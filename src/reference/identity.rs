@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::content;
-use super::fault::{Fault, FaultSet};
+use super::fault::{Fault, FaultSet, HttpFault};
 use super::injection::edit::Edit;
 use super::message::{Object, object};
 use super::prompt;
@@ -113,6 +113,7 @@ const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
     (Fault::OnlyResources, Edit::Remove("completions")),
     (Fault::OnlyResources, Edit::With(without_tasks)),
     (Fault::WithoutTasks, Edit::With(without_tasks)),
+    (Fault::Http(HttpFault::AlwaysStreams), Edit::With(without_tasks)),
     (Fault::TasksUndeclared, Edit::Remove("tasks")),
     (Fault::TaskMemberRejected, Edit::Remove("tasks")),
     (Fault::TasksListUndeclared, Edit::Remove("tasks/list")),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::connection_state::{ConnectionState, NoResult, Request};
-use super::fault::{Fault, FaultSet};
+use super::fault::{Fault, FaultSet, HttpFault};
 use super::identity;
 use super::injection::task as task_injection;
 use super::message::{
@@ -425,7 +425,13 @@ impl Tasks {
 
 /// Whether the server supports tasks in this revision.
 fn supports_tasks(faults: &FaultSet, revision: Revision) -> bool {
-    let without = [Fault::WithoutTools, Fault::OnlyResources, Fault::WithoutTasks, Fault::TaskMemberRejected];
+    let without = [
+        Fault::WithoutTools,
+        Fault::OnlyResources,
+        Fault::WithoutTasks,
+        Fault::TaskMemberRejected,
+        Fault::Http(HttpFault::AlwaysStreams),
+    ];
     revision >= Revision::V2025_11_25 && !without.into_iter().any(|fault| faults.is_active(fault, revision))
 }
 

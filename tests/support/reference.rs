@@ -197,7 +197,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 28] = [
+pub(crate) const CONFORMING: [Fault; 29] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -224,6 +224,7 @@ pub(crate) const CONFORMING: [Fault; 28] = [
     Fault::OtherScripts,
     Fault::ProgressFractions,
     Fault::Http(HttpFault::Proxied),
+    Fault::Http(HttpFault::AlwaysStreams),
     Fault::Http(HttpFault::LargeBodiesUnread),
     Fault::Http(HttpFault::LargeBodiesCutOff),
 ];

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::injection::has;
 use crate::reference::fault::FaultSet;
 use crate::reference::fault::HttpFault::{
-    Broadcast, ChangesOnStream, DisconnectCancels, EventIdsRepeat, ForeignProgress, ListStreamWithoutResponse,
-    ListenAsJson, Polls, PollsWithoutRetry, ProgressOnGet, ResponseOnGet, SseEventNamed, StreamCutData,
-    StreamEndsEarly, StreamHeartbeat, StreamUnfinished, StreamWithoutData, StreamWithoutResponse, TasksGetStream,
+    AlwaysStreams, Broadcast, ChangesOnStream, DisconnectCancels, EventIdsRepeat, ForeignProgress,
+    ListStreamWithoutResponse, ListenAsJson, Polls, PollsWithoutRetry, ProgressOnGet, ResponseOnGet, SseEventNamed,
+    StreamCutData, StreamEndsEarly, StreamHeartbeat, StreamUnfinished, StreamWithoutData, StreamWithoutResponse,
+    TasksGetStream,
 };
 
 /// The id of an event.
@@ -25,6 +26,7 @@ pub(super) fn event_type(older: bool, faults: &FaultSet) -> &'static str {
 pub(super) fn uses_stream(message: &Value, faults: &FaultSet) -> bool {
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     requests_progress(message)
+        || !method.is_empty() && message.get("id").is_some() && has(faults, AlwaysStreams)
         || method == "tasks/get" && has(faults, TasksGetStream)
         || loses_response(message, faults)
 }
