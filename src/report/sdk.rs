@@ -257,7 +257,7 @@ mod tests {
     use crate::report::{Conclusion, example};
     use crate::verdict::Evidence;
 
-    const ZOD: &str = r#"{"jsonrpc":"2.0","id":12,"error":{"code":-32603,"message":"[\n  {\n    \"expected\": \"string\",\n    \"code\": \"invalid_type\",\n    \"path\": [\n      \"params\",\n      \"name\"\n    ]\n  }\n]"}}"#;
+    const ZOD: &str = r#"{"jsonrpc":"2.0","id":12,"error":{"code":-32603,"message":"[\n  {\n    \"expected\": \"string\",\n    \"code\": \"invalid_type\",\n    \"path\": [\n      \"params\",\n      \"arguments\"\n    ]\n  }\n]"}}"#;
 
     /// What the SDK itself, and not a handler of the author, answers a call of an unknown tool.
     const NOT_FOUND: &str =
