@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::client_request::undeclared;
 use super::evidence::evidence_of;
 use super::execution::Execution;
-use super::judgement::{Judgement, add_finding, requirement_and_verdict};
+use super::judgement::{Judgement, SHORTENED, add_finding, requirement_and_verdict};
 use super::rate;
 use crate::case::{AcrossSteps, Action, Active, Case, Comparison, PathPattern};
 use crate::line_diff::unified;
@@ -77,6 +77,10 @@ fn judge_comparison(
     else {
         return true;
     };
+    if execution.transcript.entries.iter().any(|entry| entry.is_shortened()) {
+        judged.withdraw_pass(Verdict::Error, SHORTENED);
+        return true;
+    }
     judged.verdict = judged.verdict.join(verdict);
     add_finding(
         &mut judged.findings,

@@ -8,7 +8,7 @@ use super::across_steps::judge_comparisons;
 use super::ended_session::SESSION_ENDED;
 use super::evidence::evidence_of;
 use super::execution::Execution;
-use super::judgement::{Judgement, add_finding, requirement_and_verdict};
+use super::judgement::{Judgement, SHORTENED, add_finding, requirement_and_verdict, shown_value};
 use super::step_exchange::{StepExchange, describe, expectation};
 use crate::case::{Action, Active, Case, Comparison, Delivery, Expected, ExpectedResponse, Outcome, Poll};
 use crate::spec::Revision;
@@ -229,6 +229,11 @@ fn judge_step(
         judged.withdraw_pass(verdict, message.unwrap_or_else(|| describe(step_exchange)));
         return;
     }
+    let answer = step_exchange.position.and_then(|position| execution.transcript.entries.get(position));
+    if answer.is_some_and(|entry| entry.is_shortened()) {
+        judged.withdraw_pass(Verdict::Error, SHORTENED);
+        return;
+    }
     judged.verdict = judged.verdict.join(verdict);
     let expected = expectation(&rows, &case.title);
     let positions = shown_positions(case, execution);
@@ -238,7 +243,7 @@ fn judge_step(
             message: message.unwrap_or_else(|| format!("expected {expected}, got {}", describe(step_exchange))),
             expected,
             actual: describe(step_exchange),
-            value: step_exchange.response.cloned(),
+            value: step_exchange.response.and_then(shown_value),
             subjects: execution.subjects().into_iter().chain(subject).collect(),
             evidence: evidence_of(&execution.transcript.entries, &positions_near(&positions, step_exchange)),
             fix: case.fix.clone(),

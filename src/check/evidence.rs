@@ -39,10 +39,14 @@ pub(crate) fn evidence(entry: &Entry) -> Evidence {
         Event::Sent { frame, .. } | Event::Received(frame) => frame.value.as_ref().ok().and_then(message_summary),
         _ => None,
     };
-    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted: 0, message };
+    let omitted = match &entry.event {
+        Event::Sent { frame, .. } | Event::Received(frame) => frame.left_out(),
+        _ => 0,
+    };
+    let mut evidence = Evidence { direction, at_ms: milliseconds(entry.at), text, omitted, message };
     if evidence.text.len() > MAX_LINE_BYTES {
         let end = first_bytes(&evidence.text, MAX_LINE_BYTES).len();
-        evidence.omitted = evidence.text.len() - end;
+        evidence.omitted += evidence.text.len() - end;
         evidence.text.truncate(end);
     }
     evidence

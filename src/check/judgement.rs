@@ -1,8 +1,14 @@
 //! The judgement of a case in one revision, and how findings are added to it.
 
+use serde_json::Value;
+
 use crate::case::Case;
 use crate::spec::{Requirement, Revision};
 use crate::verdict::{Finding, Verdict};
+
+/// Why something that looks wrong is not reported.
+pub(super) const SHORTENED: &str = "of long strings only the beginning was kept, as too many large messages were \
+                                    received before; without the rest it cannot be said what is wrong";
 
 /// The judgement of a case about a server in one revision.
 #[derive(Debug, Clone)]
@@ -48,6 +54,12 @@ impl Judgement {
             self.reason = Some(reason.into());
         }
     }
+}
+
+/// A value as a finding shows it, unless it is long: the evidence has its beginning.
+pub(super) fn shown_value(value: &Value) -> Option<Value> {
+    const MAX_VALUE_BYTES: usize = 4_000;
+    (value.to_string().len() <= MAX_VALUE_BYTES).then(|| value.clone())
 }
 
 /// The requirement that a violation belongs to, and the verdict that it leads to.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::evidence::evidence_of;
 use super::index::{ConnectionIndex, IndexedConnections, label_of, method_of};
-use super::judgement::{Judgement, add_finding, requirement_and_verdict};
+use super::judgement::{Judgement, SHORTENED, add_finding, requirement_and_verdict, shown_value};
 use super::member_diff::member_diff;
 use super::sampled::Sampled;
 use super::text::shortened;
@@ -40,8 +40,11 @@ pub fn judge_passive(
         return Judgement::inapplicable("no rule of the case applies in this revision");
     }
     if judged.judged_count > 0 {
-        judged.reason = None;
         judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
+        judged.reason = judged.reason.filter(|reason| reason == SHORTENED && judged.verdict == Verdict::Pass);
+        if judged.reason.is_some() {
+            judged.verdict = Verdict::Error;
+        }
     }
     judged
 }
@@ -204,7 +207,6 @@ fn report<T>(
     violation: Violation,
     judged: &mut Judgement,
 ) {
-    const MAX_VALUE_BYTES: usize = 4_000;
     let Some((requirement, verdict)) =
         requirement_and_verdict(case, revision, rule.requirement.as_deref(), rule.verdict)
     else {
@@ -214,13 +216,18 @@ fn report<T>(
         judged.notes.extend(rule.message.clone());
         return;
     }
+    let entries = &index.record.entries;
+    if violation.positions.iter().any(|position| entries.get(*position).is_some_and(|entry| entry.is_shortened())) {
+        judged.reason = Some(SHORTENED.to_owned());
+        return;
+    }
     add_finding(
         &mut judged.findings,
         Finding {
             message: rule.message.clone().unwrap_or_else(|| format!("not the case: {}", case.title)),
             expected: case.title.clone(),
             actual: violation.actual,
-            value: violation.value.filter(|value| value.to_string().len() <= MAX_VALUE_BYTES),
+            value: violation.value.as_ref().and_then(shown_value),
             diff: violation.diff,
             subjects: if violation.subject.is_empty() { vec![index.label.to_owned()] } else { vec![violation.subject] },
             evidence: evidence_of(&index.record.entries, &violation.positions),

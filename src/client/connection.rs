@@ -270,8 +270,7 @@ impl Connection {
         limit: Duration,
         in_pieces: Option<oneshot::Sender<()>>,
     ) {
-        let mut bytes = frame.raw().into_owned();
-        bytes.push(b'\n');
+        let bytes = [&*frame.raw(), b"\n"].concat();
         self.record.add(Event::Sent { frame, step_id });
         if let Some(input) = &self.input {
             // A failure here shows as silence or as a closed connection, and that is judged.

@@ -52,27 +52,44 @@ impl Default for RecordLimits {
 /// some thirty times in each revision.
 const LARGE: usize = 4 << 20;
 
+/// Of longer messages of the client, in bytes, only the beginning of long strings is kept.
+const MAX_SENT: usize = 1 << 20;
+
 /// A memory budget that several connections share.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     all: AtomicUsize,
     large: AtomicUsize,
+    long_strings: AtomicUsize,
 }
 
 impl MemoryBudget {
     /// A budget of `all` bytes for messages, of which `large` bytes may go to large ones.
     #[must_use]
     pub(crate) fn new(all: usize, large: usize) -> Self {
-        Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large) }
+        Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large), long_strings: AtomicUsize::new(large / 4) }
     }
 
-    /// Takes the memory of a message from the budget; `false` if not enough is left.
-    fn take(&self, room: usize) -> bool {
-        let take = |from: &AtomicUsize| {
-            from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(room)).is_ok()
-        };
-        (room <= LARGE || take(&self.large)) && take(&self.all)
+    /// Takes the memory of a message from the budget; returns what may be kept of it. What is long is mostly the text of
+    /// a few strings, and the rest of such a message can be judged without it.
+    fn admit(&self, frame: Frame) -> Frame {
+        let long = frame.long_string_bytes();
+        if long > 0 && take(&self.long_strings, long) {
+            let rest = frame.memory_bytes().saturating_sub(long);
+            return if self.take(rest) { frame } else { frame.drop_contents() };
+        }
+        let frame = if long > 0 { frame.shortened() } else { frame };
+        if self.take(frame.memory_bytes()) { frame } else { frame.drop_contents() }
     }
+
+    /// Takes memory from the budget; `false` if not enough is left.
+    fn take(&self, room: usize) -> bool {
+        (room <= LARGE || take(&self.large, room)) && take(&self.all, room)
+    }
+}
+
+fn take(budget: &AtomicUsize, room: usize) -> bool {
+    budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(room)).is_ok()
 }
 
 impl Default for MemoryBudget {
@@ -184,9 +201,9 @@ impl Record {
 
     fn entry(&self, event: Event) -> Arc<Entry> {
         let event = match event {
-            Event::Received(frame) if !self.discards_entries => Event::Received(frame.compacted()),
             Event::Sent { frame, step_id } if !self.discards_entries => {
-                Event::Sent { frame: frame.compacted(), step_id }
+                let frame = frame.compacted();
+                Event::Sent { frame: if frame.bytes > MAX_SENT { frame.shortened() } else { frame }, step_id }
             }
             other => other,
         };
@@ -258,8 +275,7 @@ impl Record {
         let limits = &self.limits;
         let flood = state.unsolicited > limits.unsolicited || state.unsolicited_bytes > limits.unsolicited_bytes;
         drop(state);
-        let frame =
-            if flood || self.discards_entries || self.memory_budget.take(room) { frame } else { frame.drop_contents() };
+        let frame = if flood || self.discards_entries { frame } else { self.memory_budget.admit(frame.compacted()) };
         let fits = !flood && (!is_dropped(&frame) || self.memory_budget.take(frame.memory_bytes()));
         let received = if fits { Event::Received(frame) } else { Event::Overflow };
         let entries: Vec<Arc<Entry>> = iter::once(received).chain(next).map(|event| self.entry(event)).collect();
@@ -463,7 +479,7 @@ mod tests {
         let keeping =
             RecordOptions { memory_budget: Arc::new(MemoryBudget::new(10_000, 0)), ..RecordOptions::default() };
         let records = [Record::new(keeping.clone()), Record::new(keeping)];
-        let answer = Frame::from_value(&json!({"id": 1, "result": "x".repeat(4_000)}));
+        let answer = Frame::from_value(&json!({"id": 1, "result": "x".repeat(6_000)}));
         for record in &records {
             record.add(Event::Sent { frame: Frame::from_value(&json!({"id": 1, "method": "ping"})), step_id: None });
         }
@@ -473,12 +489,19 @@ mod tests {
         let large =
             RecordOptions { memory_budget: Arc::new(MemoryBudget::new(64 << 20, 0)), ..RecordOptions::default() };
         let record = Record::new(large);
-        assert!(record.receive(Frame::from_value(&json!({"id": 1, "result": "x".repeat(2 << 20)}))));
+        for id in [1, 2] {
+            record.add(Event::Sent { frame: Frame::from_value(&json!({"id": id, "method": "ping"})), step_id: None });
+        }
+        assert!(record.receive(Frame::from_value(&json!({"id": 1, "result": vec![1; 60_000]}))));
+        assert!(record.receive(Frame::from_value(&json!({"id": 2, "result": "x".repeat(8 << 20)}))));
         let state = record.state();
-        let Some(Event::Received(frame)) = state.entries.last().map(|entry| &entry.event) else {
-            panic!("it was received");
-        };
-        assert!(is_dropped(frame) && frame.raw().len() < 5_000 && frame.bytes > 2 << 20);
+        let [dropped, shortened] = [2, 3].map(|position| match &state.entries[position].event {
+            Event::Received(frame) => frame,
+            other => panic!("{other:?} is no received line"),
+        });
+        assert!(is_dropped(dropped) && dropped.raw().len() < 5_000 && dropped.bytes > 60_000);
+        assert!(shortened.is_shortened() && shortened.raw().len() < 70_000 && shortened.bytes > 8 << 20);
+        assert_eq!(shortened.json().map(|message| &message["id"]), Some(&json!(2)));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::wire::{Frame, MessageKind, Splitter, messages};
 /// The maximum number of lines that are written at once.
 const MAX_LINES_AT_ONCE: usize = 64;
 
+/// A longer line, in bytes, is written without being joined with others.
+const MAX_COPIED: usize = 64 << 10;
+
 /// A line on its way to a server, with its newline.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -38,7 +41,14 @@ pub(super) async fn write_lines<W: AsyncWrite + Unpin>(mut input: W, mut lines: 
     while lines.recv_many(&mut ready, MAX_LINES_AT_ONCE).await > 0 {
         for line in ready.drain(..) {
             let Some(written) = line.in_pieces else {
-                block.extend_from_slice(&line.bytes);
+                if line.bytes.len() <= MAX_COPIED {
+                    block.extend_from_slice(&line.bytes);
+                    continue;
+                }
+                if write(&mut input, &block).await.is_err() || write(&mut input, &line.bytes).await.is_err() {
+                    return;
+                }
+                block.clear();
                 continue;
             };
             if write(&mut input, &block).await.is_err() || write_in_pieces(&mut input, &line.bytes).await.is_err() {

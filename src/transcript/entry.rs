@@ -101,6 +101,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it is a received line of which only the beginning of long strings is kept.
+    #[must_use]
+    pub(crate) fn is_shortened(&self) -> bool {
+        matches!(&self.event, Event::Received(frame) if frame.is_shortened())
+    }
+
     /// The JSON value that was received, if this entry is a received line.
     #[must_use]
     pub fn received(&self) -> Option<&Value> {

@@ -7,6 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::io;
 
 use super::surrogate::without_lone_surrogates;
 
@@ -28,8 +29,17 @@ const BYTES_PER_VALUE: usize = 80;
 /// The bytes by which some programs mark a text as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// How much allocated memory is kept for the next line of a stream, in bytes.
+const RETAINED_BYTES: usize = 64 << 10;
+
 /// How much of an invalid line is kept as evidence, in bytes.
 const MAX_EVIDENCE_BYTES: usize = 4096;
+
+/// The longest string of a shortened message, in bytes. A multiple of 4, so that Base64 stays Base64.
+const MAX_SHORTENED_STRING_BYTES: usize = 64 << 10;
+
+/// How a transcript file names a message whose long strings were shortened.
+pub(crate) const SHORTENED: &str = "shortened";
 
 /// Why a line is not a JSON message that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -129,6 +139,8 @@ pub struct Frame {
     pub defect: Option<FramingError>,
     /// The number of values, counted as for [`MAX_VALUES`].
     values: usize,
+    /// How many bytes of long strings were left out of the value.
+    left_out: usize,
 }
 
 impl Frame {
@@ -140,8 +152,13 @@ impl Frame {
             Ok((value, values)) => (Ok(value), values),
             Err(damage) => (Err(damage), 0),
         };
-        let kept = if value.is_ok() { bytes } else { bytes.min(MAX_EVIDENCE_BYTES) };
-        Self { raw: Some(line[..kept].to_vec()), bytes, value, defect: None, values }
+        let raw = match &value {
+            // Of a long line no copy is made that is not needed.
+            Ok(value) if bytes > MAX_SHORTENED_STRING_BYTES && is_text_of(line, value) => None,
+            Ok(_) => Some(line.to_vec()),
+            Err(_) => Some(line[..bytes.min(MAX_EVIDENCE_BYTES)].to_vec()),
+        };
+        Self { raw, bytes, value, defect: None, values, left_out: 0 }
     }
 
     /// Parses one line of a stream, as [`Frame::parse`]. A byte order mark before it is a defect.
@@ -157,8 +174,9 @@ impl Frame {
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
         let raw = value.to_string().into_bytes();
-        let values = count(&raw);
-        Self { bytes: raw.len(), raw: Some(raw), value: Ok(value.clone()), defect: None, values }
+        let (bytes, values) = (raw.len(), count(&raw));
+        let raw = (bytes <= MAX_SHORTENED_STRING_BYTES).then_some(raw);
+        Self { bytes, raw, value: Ok(value.clone()), defect: None, values, left_out: 0 }
     }
 
     /// A message that exceeds [`MAX_MESSAGE_BYTES`], of which only the beginning was read.
@@ -166,7 +184,7 @@ impl Frame {
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
         let kept = beginning.len().min(MAX_EVIDENCE_BYTES);
         let value = Err(FramingError::TooLong { bytes });
-        Self { raw: Some(beginning[..kept].to_vec()), bytes, value, defect: None, values: 0 }
+        Self { raw: Some(beginning[..kept].to_vec()), bytes, value, defect: None, values: 0, left_out: 0 }
     }
 
     /// A line of a server as a transcript file has it: its first bytes, its length, and the framing error that these
@@ -177,6 +195,9 @@ impl Frame {
         let value = match error {
             // The bytes show these errors, unless their end is missing.
             None | Some("blank" | "byte-order-mark") => return Some(read),
+            Some(SHORTENED) if read.value.is_ok() => {
+                return Some(Self { bytes, left_out: bytes.saturating_sub(raw.len()).max(1), ..read });
+            }
             Some("unterminated") => return Some(Self { defect: Some(FramingError::Unterminated), ..read }),
             Some("not-json" | "not-utf8") if raw.len() == bytes => return Some(read),
             Some("not-json") => FramingError::NotJson { reason: "only its beginning is recorded".to_owned() },
@@ -188,15 +209,15 @@ impl Frame {
             Some("unfinished") => FramingError::Unfinished,
             Some(_) => return None,
         };
-        Some(Self { raw: Some(raw.to_vec()), bytes, value: Err(value), defect: None, values: 0 })
+        Some(Self { raw: Some(raw.to_vec()), bytes, value: Err(value), defect: None, values: 0, left_out: 0 })
     }
 
     /// The approximate memory that it takes, in bytes; an upper bound.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         const FIXED: usize = 300;
-        // The text is kept twice: raw and in its values.
-        let text = self.raw.as_ref().map_or(self.bytes, |raw| 2 * raw.len());
+        // The text is kept twice, raw and in its values, unless one follows from the other.
+        let text = self.raw.as_ref().map_or(self.bytes.saturating_sub(self.left_out), |raw| 2 * raw.len());
         FIXED + text + BYTES_PER_VALUE * self.values
     }
 
@@ -215,7 +236,12 @@ impl Frame {
     pub fn raw(&self) -> Cow<'_, [u8]> {
         match (&self.raw, &self.value) {
             (Some(raw), _) => Cow::Borrowed(raw),
-            (None, Ok(value)) => Cow::Owned(value.to_string().into_bytes()),
+            (None, Ok(value)) => {
+                let mut text = Vec::with_capacity(self.bytes.saturating_sub(self.left_out));
+                // What is a value has a text, and memory takes all of it.
+                let _written = serde_json::to_writer(&mut text, value);
+                Cow::Owned(text)
+            }
             (None, Err(_)) => Cow::default(),
         }
     }
@@ -230,11 +256,43 @@ impl Frame {
     #[must_use]
     pub(crate) fn compacted(mut self) -> Self {
         if let (Some(raw), Ok(value)) = (&self.raw, &self.value)
-            && value.to_string().as_bytes() == raw
+            && is_text_of(raw, value)
         {
             self.raw = None;
         }
         self
+    }
+
+    /// How much memory [`Frame::shortened`] would save, in bytes.
+    #[must_use]
+    pub(crate) fn long_string_bytes(&self) -> usize {
+        if self.bytes <= MAX_SHORTENED_STRING_BYTES {
+            return 0;
+        }
+        let copies = if self.raw.is_some() { 2 } else { 1 };
+        copies * self.json().map_or(0, long_string_bytes)
+    }
+
+    /// The same message with the first 64 KiB of each string, so that all else can be judged. Its bytes are not kept.
+    #[must_use]
+    pub(crate) fn shortened(mut self) -> Self {
+        if let Ok(value) = &mut self.value {
+            self.left_out += shorten_strings(value);
+            self.raw = None;
+        }
+        self
+    }
+
+    /// How many bytes of long strings were left out of it.
+    #[must_use]
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Whether the rest of long strings was left out of it.
+    #[must_use]
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.left_out > 0
     }
 
     /// The value, if the line has one.
@@ -262,7 +320,61 @@ impl Frame {
     /// The line as text, with invalid UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.raw()).into_owned()
+        match self.raw() {
+            Cow::Borrowed(raw) => String::from_utf8_lossy(raw).into_owned(),
+            Cow::Owned(raw) => {
+                String::from_utf8(raw).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+            }
+        }
+    }
+}
+
+/// Whether a line is the shortest text of a value. The text is never made as a whole, as it may be long.
+fn is_text_of(line: &[u8], value: &Value) -> bool {
+    /// What is still to be compared.
+    struct Rest<'l>(&'l [u8]);
+    impl io::Write for Rest<'_> {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.strip_prefix(text).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(text.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut rest = Rest(line);
+    serde_json::to_writer(&mut rest, value).is_ok() && rest.0.is_empty()
+}
+
+/// The length of the beginning of a string that a shortened message keeps.
+fn kept_bytes(text: &str) -> usize {
+    (0..=MAX_SHORTENED_STRING_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
+}
+
+fn long_string_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() - kept_bytes(text),
+        Value::Array(items) => items.iter().map(long_string_bytes).sum(),
+        Value::Object(members) => members.values().map(long_string_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// Returns the number of bytes that were left out.
+fn shorten_strings(value: &mut Value) -> usize {
+    match value {
+        Value::String(text) => {
+            let kept = kept_bytes(text);
+            let left_out = text.len() - kept;
+            if left_out > 0 {
+                text.truncate(kept);
+                text.shrink_to_fit();
+            }
+            left_out
+        }
+        Value::Array(items) => items.iter_mut().map(shorten_strings).sum(),
+        Value::Object(members) => members.values_mut().map(shorten_strings).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
@@ -376,6 +488,9 @@ impl Splitter {
     /// Extracts the first line from the next bytes of the stream; returns it with the number of bytes used. If no
     /// line ends in them, they are kept as the beginning of the next one.
     pub fn pull<'b>(&'b mut self, bytes: &'b [u8]) -> Option<(Line<'b>, usize)> {
+        if self.assembled.capacity() > RETAINED_BYTES {
+            self.assembled = Vec::new();
+        }
         let skipped = self.skip_line_feed(bytes);
         let bytes = &bytes[skipped..];
         let Some(end) = memchr::memchr(b'\n', bytes) else {
@@ -449,8 +564,6 @@ impl Splitter {
     }
 
     fn take(&mut self) -> Line<'_> {
-        /// How much allocated memory is kept for the next line, in bytes.
-        const RETAINED_BYTES: usize = 64 << 10;
         std::mem::swap(&mut self.line, &mut self.assembled);
         self.line.clear();
         self.line.shrink_to(RETAINED_BYTES);
@@ -509,6 +622,37 @@ mod tests {
         splitter.push(b"\n{}\n", |frame| frames.push(frame));
         assert_eq!(frames[0].value, Err(FramingError::TooLong { bytes: 20 << 20 }));
         assert_eq!(frames[1].json(), Some(&json!({})));
+    }
+
+    #[test]
+    fn a_shortened_message_keeps_all_but_the_end_of_long_strings() {
+        let long = "é".repeat(MAX_SHORTENED_STRING_BYTES);
+        let value = json!({"id": 7, "result": {"content": [{"type": "text", "text": long}]}});
+        let frame = Frame::parse(value.to_string().as_bytes()).compacted();
+        assert_eq!((frame.is_shortened(), frame.long_string_bytes()), (false, MAX_SHORTENED_STRING_BYTES));
+        let (bytes, memory) = (frame.bytes, frame.memory_bytes());
+        let shortened = frame.shortened();
+        assert!(shortened.is_shortened() && shortened.bytes == bytes);
+        assert_eq!((shortened.long_string_bytes(), shortened.memory_bytes()), (0, memory - MAX_SHORTENED_STRING_BYTES));
+        let kept = "é".repeat(MAX_SHORTENED_STRING_BYTES / 2);
+        let expected = json!({"id": 7, "result": {"content": [{"type": "text", "text": kept}]}});
+        assert_eq!(shortened.json(), Some(&expected));
+        let restored = Frame::restored(&shortened.raw(), bytes, Some(SHORTENED)).expect("it is a message");
+        assert!(restored.is_shortened() && restored.json() == Some(&expected) && restored.bytes == bytes);
+    }
+
+    #[test]
+    fn bytes_are_left_out_only_where_they_are_the_text_of_the_value() {
+        for (line, is_left_out) in [
+            (r#"{"a":[1,"é\n"]}"#, true),
+            (r#"{"a": [1,"é\n"]}"#, false),
+            (r#"{"a":[1,"\u00e9\n"]}"#, false),
+            (r#"{"a":[1,"é\n"]} "#, false),
+            (r#"{"a":[1,"é\n"],"a":2}"#, false),
+        ] {
+            let frame = Frame::parse(line.as_bytes()).compacted();
+            assert_eq!((frame.raw.is_none(), frame.text().as_str()), (is_left_out, line));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod surrogate;
 #[cfg(feature = "http")]
 pub(crate) use frame::MAX_MESSAGE_BYTES;
 pub use frame::{Frame, FramingError, Splitter};
-pub(crate) use frame::{MAX_DEPTH, exceeds_limits};
+pub(crate) use frame::{MAX_DEPTH, SHORTENED, exceeds_limits};
 pub(crate) use message::{
     HTTP_STATUS_MEMBER, Id, MessageKind, id_of, is_lost_id, member, messages, method_of, same_id, same_id_loosely,
 };

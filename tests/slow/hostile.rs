@@ -68,6 +68,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_busy_server_gets_its_whole_startup_timeout,
     ));
     trials.push(trial("hostile/a-long-text-is-shrunk-in-little-memory", a_long_text_is_shrunk_in_little_memory));
+    trials.push(trial("hostile/long-answers-lose-no-case-and-take-little-memory", long_answers_lose_no_case));
     trials.push(trial("hostile/server-text-does-not-control-the-terminal", server_text_does_not_control_the_terminal));
     trials.push(trial(
         "hostile/cases/every-error-of-an-invalid-case-is-reported",
@@ -312,6 +313,24 @@ fn a_long_text_is_shrunk_in_little_memory() -> Result<(), String> {
     let options = [&["--fuzz", "auto", "--fuzz-time", "60s"][..], &options[..]].concat();
     let run = Run::judge(&options, &["sh", "-c", FILTER, PROGRAM])?;
     run.expect(1, &["echo: a call makes the server exit"])
+}
+
+/// Servers whose calls return seven million characters: the first few are kept whole, of the others the beginning.
+fn long_answers_lose_no_case() -> Result<(), String> {
+    const MAX_KIB: u64 = 150 << 10;
+    const FILTER: &str = r#""$0" serve | perl -pe 'BEGIN { $| = 1; $long = "x" x 7000000 }
+        s/("type":"text","text":")/$1$long/ unless /structuredContent|"messages"|"resource"|"isError":true/'"#;
+    let options = ["--revision", "2025-11-25", "--regressions", "none", "--tool", "echo"];
+    let selected = ["--select", "tools", "--select", "jsonrpc", "--select", "fuzz"];
+    let options = [&selected[..], &options[..]].concat();
+    let run = Run::judge(&options, &["sh", "-c", FILTER, PROGRAM])?;
+    if run.code != Some(0) || run.text.contains("could not be judged") {
+        return Err(run.failure("not every case passes"));
+    }
+    if run.peak.is_some_and(|peak| peak > MAX_KIB) {
+        return Err(run.failure(&format!("the program uses more than {MAX_KIB} KiB")));
+    }
+    Ok(())
 }
 
 /// The result of running the program.

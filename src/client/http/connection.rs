@@ -136,9 +136,11 @@ impl HttpConnection {
         let expects_response =
             frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
         let request_ids = frame.json().map(ids).unwrap_or_default();
+        // The record keeps less of a long message.
+        let body = frame.raw().into_owned();
         let sent = self.client.record.add(Event::Sent { frame, step_id });
         let this = Arc::clone(self);
-        let task = self.tasks.spawn(async move { this.deliver(sent).await });
+        let task = self.tasks.spawn(async move { this.deliver(sent, body).await });
         self.in_flight.track(request_ids, &task.abort_handle());
         if !expects_response {
             let _slow = tokio::time::timeout(limit, task).await;
@@ -146,9 +148,9 @@ impl HttpConnection {
     }
 
     /// Delivers a message that is recorded as sent, over the server's transport, and reads the response.
-    async fn deliver(self: Arc<Self>, sent: Arc<Entry>) {
+    async fn deliver(self: Arc<Self>, sent: Arc<Entry>, body: Vec<u8>) {
         if !self.responds_inline() {
-            self.deliver_by_sse(sent).await;
+            self.deliver_by_sse(sent, body).await;
             return;
         }
         let Event::Sent { frame, .. } = &sent.event else { return };
@@ -159,7 +161,7 @@ impl HttpConnection {
             method: Method::POST,
             url: endpoint.url.clone(),
             headers: self.client.headers(message, ACCEPT_JSON_OR_STREAM),
-            body: Some(frame.raw().into_owned()),
+            body: Some(body.clone()),
             carries: Some(Arc::clone(&sent)),
             awaited: message.map(ids).unwrap_or_default(),
             attempt,
@@ -177,7 +179,7 @@ impl HttpConnection {
             if self.open_sse_stream().await {
                 self.client.log.finish(end, None);
                 endpoint.set_transport(HttpTransport::Sse);
-                self.deliver_by_sse(sent).await;
+                self.deliver_by_sse(sent, body).await;
                 return;
             }
             self.client.log.finish(end, unanswered);
@@ -188,10 +190,11 @@ impl HttpConnection {
         }
     }
 
-    /// Delivers a message in the background.
+    /// Delivers an answer to a request of the server in the background.
     fn deliver_in_background(self: &Arc<Self>, sent: Arc<Entry>) {
-        let this = Arc::clone(self);
-        drop(self.tasks.spawn(async move { this.deliver(sent).await }));
+        let Event::Sent { frame, .. } = &sent.event else { return };
+        let (this, body) = (Arc::clone(self), frame.raw().into_owned());
+        drop(self.tasks.spawn(async move { this.deliver(sent, body).await }));
     }
 
     /// Makes a request and repeats it while the server asks the client to slow down, and once if it was set aside.
@@ -352,7 +355,7 @@ impl HttpConnection {
     }
 
     /// Sends a message over the HTTP+SSE transport.
-    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>) {
+    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>, body: Vec<u8>) {
         if !self.open_sse_stream().await {
             self.client.record.add(Event::Closed);
             return;
@@ -365,7 +368,7 @@ impl HttpConnection {
             method: Method::POST,
             url: url.clone(),
             headers: headers.clone(),
-            body: Some(frame.raw().into_owned()),
+            body: Some(body.clone()),
             carries: Some(Arc::clone(&sent)),
             awaited: Vec::new(),
             attempt,

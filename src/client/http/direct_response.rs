@@ -29,11 +29,15 @@ use super::url_relation::url_relation;
 use crate::limits::http::MAX_READ_TIME;
 use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
 use crate::wire::{
-    Frame, Id, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, reports_rate_limit, same_id,
+    Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, reports_rate_limit,
+    same_id,
 };
 
-/// The maximum size of a response that is read, in bytes.
-const MAX_RESPONSE_BYTES: usize = 4 << 20;
+/// The maximum size of a response that is read, in bytes: the longest message and one more.
+const MAX_RESPONSE_BYTES: usize = MAX_MESSAGE_BYTES + 1;
+
+/// Of longer messages, in bytes, only the beginning of long strings is kept.
+const MAX_WHOLE: usize = 1 << 20;
 
 /// What has been received of a response.
 #[derive(Debug, Clone, Default)]
@@ -366,8 +370,7 @@ impl DirectResponseReader {
         }
         let body = self.client.endpoint.masked_bytes(body);
         let text = event_summary::beginning(&body);
-        let frame = (!streams && !body.is_empty()).then(|| Frame::parse(&body));
-        let message = frame.and_then(|frame| frame.json().cloned());
+        let message = if streams { None } else { received_message(&body) };
         self.count_if_rate_limited(message.as_ref());
         self.renew_session().await;
         self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
@@ -435,13 +438,20 @@ impl DirectResponseReader {
         let mut summary = event_summary::summarize(&self.client.endpoint, &event);
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
             let data = self.client.endpoint.masked_bytes(data);
-            match Frame::parse(&data).json() {
-                Some(message) => (summary.data, summary.message) = ("message", Some(message.clone())),
+            match received_message(&data) {
+                Some(message) => (summary.data, summary.message) = ("message", Some(message)),
                 None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
             }
         }
         summary
     }
+}
+
+/// The message that a body or an event is, if it is one.
+fn received_message(data: &[u8]) -> Option<Value> {
+    let frame = Frame::parse(data);
+    let frame = if frame.bytes > MAX_WHOLE { frame.shortened() } else { frame };
+    frame.value.ok()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::line::{Direction, SECRET, SavedEnd, SavedEvent, SavedHttp, SavedLine, is_secret_header, masked};
 use crate::transcript::SessionParameters;
 use crate::transcript::entry::{Entry, Event, HttpRequest, StepId};
-use crate::wire::{Frame, FramingError};
+use crate::wire::{Frame, FramingError, SHORTENED};
 
 /// Masks the secrets in a text.
 pub(crate) type Mask = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -141,7 +141,8 @@ impl ConnectionWriter {
         }
         line.bytes = (raw.len() < frame.bytes).then_some(frame.bytes);
         let error = frame.value.as_ref().err().or(frame.defect.as_ref());
-        line.framing_error = error.map(|error| FramingError::word(error).to_owned());
+        let word = error.map(FramingError::word).or(frame.is_shortened().then_some(SHORTENED));
+        line.framing_error = word.map(str::to_owned);
     }
 
     fn request(&self, request: &HttpRequest) -> SavedHttp {
