@@ -270,7 +270,9 @@ impl Connection {
         limit: Duration,
         in_pieces: Option<oneshot::Sender<()>>,
     ) {
-        let bytes = [&*frame.raw(), b"\n"].concat();
+        let mut bytes = frame.raw().into_owned();
+        bytes.reserve_exact(1);
+        bytes.push(b'\n');
         self.record.add(Event::Sent { frame, step_id });
         if let Some(input) = &self.input {
             // A failure here shows as silence or as a closed connection, and that is judged.
