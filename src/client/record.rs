@@ -52,7 +52,7 @@ impl Default for RecordLimits {
 /// some thirty times in each revision.
 const LARGE: usize = 4 << 20;
 
-/// Of longer messages of the client, in bytes, only the beginning of long strings is kept.
+/// Of longer messages of a case, in bytes, only the beginning of long strings is kept.
 const MAX_SENT: usize = 1 << 20;
 
 /// A memory budget that several connections share.
@@ -203,7 +203,9 @@ impl Record {
         let event = match event {
             Event::Sent { frame, step_id } if !self.discards_entries => {
                 let frame = frame.compacted();
-                Event::Sent { frame: if frame.bytes > MAX_SENT { frame.shortened() } else { frame }, step_id }
+                // An answer to the server is delivered from its entry.
+                let is_long = frame.bytes > MAX_SENT && step_id.is_some();
+                Event::Sent { frame: if is_long { frame.shortened() } else { frame }, step_id }
             }
             other => other,
         };
@@ -414,6 +416,7 @@ fn responses(value: &serde_json::Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::StepId;
     use serde_json::json;
 
     fn record(limits: RecordLimits) -> Record {
@@ -502,6 +505,16 @@ mod tests {
         assert!(is_dropped(dropped) && dropped.raw().len() < 5_000 && dropped.bytes > 60_000);
         assert!(shortened.is_shortened() && shortened.raw().len() < 70_000 && shortened.bytes > 8 << 20);
         assert_eq!(shortened.json().map(|message| &message["id"]), Some(&json!(2)));
+    }
+
+    #[test]
+    fn a_long_message_of_a_case_is_kept_in_part_and_an_answer_as_a_whole() {
+        let record = record(RecordLimits::default());
+        let long = json!({"id": 1, "result": "x".repeat(2 << 20)});
+        for step_id in [Some(StepId { execution: 0, step: 0 }), None] {
+            let entry = record.add(Event::Sent { frame: Frame::from_value(&long), step_id });
+            assert_eq!(entry.sent() == Some(&long), step_id.is_none());
+        }
     }
 
     #[test]
