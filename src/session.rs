@@ -227,7 +227,8 @@ impl Session {
 
     /// Sends a message.
     pub(crate) async fn send(&self, message: &Value, step_id: Option<StepId>) {
-        self.send_frame(Frame::from_value(message), step_id).await;
+        let frame = if step_id.is_some() { Frame::of_case(message) } else { Frame::from_value(message) };
+        self.send_frame(frame, step_id).await;
     }
 
     /// Sends a line unchanged.

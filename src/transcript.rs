@@ -14,6 +14,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 #[cfg(feature = "http")]
+pub(crate) use self::entry::BodyText;
+#[cfg(feature = "http")]
 pub(crate) use self::entry::SseEventSummary;
 pub use self::entry::{Entry, Event, ShutdownStep, StepId};
 pub(crate) use self::entry::{HttpEnd, HttpHead, HttpRequest, SetAside};
@@ -392,6 +394,7 @@ mod tests {
         assert_eq!(record.is_body_for(2, 1), None, "without HTTP");
         let entry = |event: Event| Arc::new(Entry { at: Duration::ZERO, event });
         let end = |message: Option<Value>| {
+            let message = message.map(Into::into);
             entry(Event::HttpEnd(Box::new(HttpEnd { number: 1, message, ..HttpEnd::default() })))
         };
         record.entries.push(end(Some(json!({}))));

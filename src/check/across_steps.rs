@@ -386,9 +386,7 @@ fn values_of_step(
     let mut values = Vec::new();
     let mut is_answered = false;
     if body.steps[step].is_http() {
-        for exchange in
-            execution.transcript.http_exchanges().iter().filter(|exchange| exchange.step_id == Some(step_id))
-        {
+        for exchange in execution.transcript.http_exchanges_of(|own| own == Some(step_id)) {
             is_answered |= exchange.value.get("status").is_some();
             positions.extend(&exchange.positions);
             match path {

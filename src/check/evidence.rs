@@ -78,6 +78,7 @@ fn http_request(request: &HttpRequest) -> String {
         let _infallible = write!(text, "\n{name}: {value}");
     }
     if let Some(body) = &request.body {
+        let body = body.value();
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let _infallible = write!(text, "\n\n{body}");
     }
@@ -86,7 +87,7 @@ fn http_request(request: &HttpRequest) -> String {
 
 fn http_head(head: &HttpHead) -> String {
     let mut text = format!("HTTP {}", head.status);
-    for (name, value) in &head.headers {
+    for (name, value) in head.headers.iter() {
         let _infallible = write!(text, "\n{name}: {value}");
     }
     text
@@ -114,8 +115,9 @@ fn http_end(end: &HttpEnd) -> String {
         Some(SetAside::BodyUnread) => text.push_str("; the body was not read, so nothing is known of an answer"),
         None => {}
     }
-    if !end.text.is_empty() {
-        let _infallible = write!(text, "\n{}", end.text);
+    let body = end.text();
+    if !body.is_empty() {
+        let _infallible = write!(text, "\n{body}");
     }
     text
 }

@@ -100,7 +100,7 @@ impl<'a> ConnectionIndex<'a> {
                 }
             }
         }
-        let http = record.http_exchanges().into_iter().filter(|exchange| exchange.step_id.is_none()).collect();
+        let http = record.http_exchanges_of(|step_id| step_id.is_none());
         Self {
             label: &connected.label,
             record,

@@ -209,8 +209,8 @@ fn lists_that_steps_read_by_http_requests_of_their_own_are_compared() {
             let message = json!({ "jsonrpc": "2.0", "id": number, "result": { "tools": [{ "name": name }] } });
             [
                 Event::HttpRequest(HttpRequest { number, step_id, ..HttpRequest::default() }),
-                Event::HttpHead(HttpHead { number, status: 200, headers: Vec::new() }),
-                Event::HttpEnd(Box::new(HttpEnd { number, message: Some(message), ..HttpEnd::default() })),
+                Event::HttpHead(HttpHead { number, status: 200, headers: Arc::default() }),
+                Event::HttpEnd(Box::new(HttpEnd { number, message: Some(message.into()), ..HttpEnd::default() })),
             ]
         };
         let events = listed.iter().enumerate().flat_map(exchange);

@@ -265,12 +265,12 @@ impl Connection {
 
     async fn send_line(
         &self,
-        frame: Frame,
+        mut frame: Frame,
         step_id: Option<StepId>,
         limit: Duration,
         in_pieces: Option<oneshot::Sender<()>>,
     ) {
-        let mut bytes = frame.raw().into_owned();
+        let mut bytes = frame.take_bytes();
         bytes.reserve_exact(1);
         bytes.push(b'\n');
         self.record.add(Event::Sent { frame, step_id });

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::under_way::{MessagesUnderWay, OwnMessages};
 use crate::text::last_bytes;
 use crate::transcript::{Entry, Event, HttpEnd};
-use crate::wire::{Frame, FramingError, MessageKind, messages, reports_rate_limit};
+use crate::wire::{Frame, FramingError, MAX_SENT_BYTES, MessageKind, messages, reports_rate_limit};
 
 /// The limits of one connection's record.
 ///
@@ -51,9 +51,6 @@ impl Default for RecordLimits {
 /// A message that takes more memory than this, in bytes, is a large one. A page of 600 tools takes 2 to 3 MiB, and is read
 /// some thirty times in each revision.
 const LARGE: usize = 4 << 20;
-
-/// Of longer messages of a case, in bytes, only the beginning of long strings is kept.
-const MAX_SENT: usize = 1 << 20;
 
 /// A memory budget that several connections share.
 #[derive(Debug)]
@@ -204,7 +201,7 @@ impl Record {
             Event::Sent { frame, step_id } if !self.discards_entries => {
                 let frame = frame.compacted();
                 // An answer to the server is delivered from its entry.
-                let is_long = frame.bytes > MAX_SENT && step_id.is_some();
+                let is_long = frame.bytes > MAX_SENT_BYTES && !frame.is_shortened() && step_id.is_some();
                 Event::Sent { frame: if is_long { frame.shortened() } else { frame }, step_id }
             }
             other => other,

@@ -96,7 +96,7 @@ impl AnswerTimes {
     /// request made for a step, or for none, is one that a server has to serve.
     pub(crate) fn record_exchanges(&self, record: &Transcript, is_valid: impl Fn(Option<StepId>) -> bool) {
         let rejected: BTreeSet<usize> = record
-            .http_exchanges()
+            .http_exchanges_of(|step_id| step_id.is_none())
             .iter()
             .filter(|http| http.value.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400))
             .map(|http| http.sent)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::session::ClientResponder;
 use crate::transcript::is_input_required;
 
-/// A request as it was sent, and the response to it.
+/// A request as it was sent, or before it was filled up to a length, and the response to it.
 #[derive(Debug, Clone)]
 pub(super) struct AnsweredRequest {
     pub(super) request: Value,

@@ -1,11 +1,12 @@
 //! The entries of a transcript: each message and event of a connection, with its time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::wire::{Frame, Id};
+use crate::wire::{Frame, Id, JsonText};
 
 /// The step of a case for which an entry was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -143,7 +144,7 @@ pub struct HttpRequest {
     /// The step of a case that made this request directly; none for requests that carry the connection's messages.
     pub step_id: Option<StepId>,
     /// The body of a request that a case makes directly: a message or a string.
-    pub body: Option<Value>,
+    pub body: Option<JsonText>,
 }
 
 /// The head of an HTTP response.
@@ -153,8 +154,8 @@ pub struct HttpHead {
     pub number: usize,
     /// The status code.
     pub status: u16,
-    /// The headers in the order received, names in lower case.
-    pub headers: Vec<(String, String)>,
+    /// The headers in the order received, names in lower case. Most responses of a connection share them.
+    pub headers: Arc<[(String, String)]>,
 }
 
 impl HttpHead {
@@ -173,9 +174,9 @@ pub struct HttpEnd {
     /// The number of body bytes that were read.
     pub bytes: usize,
     /// The beginning of a body that is neither a message nor a stream; of any body if a case made the request.
-    pub text: String,
+    pub text: BodyText,
     /// The message in the body, if there is one; for an ordinary request only its small members.
-    pub message: Option<Value>,
+    pub message: Option<JsonText>,
     /// The events of a stream, the first thousand at most.
     pub events: Vec<SseEventSummary>,
     /// The number of comment lines in a stream.
@@ -197,6 +198,54 @@ pub struct HttpEnd {
     pub half_closed: Option<usize>,
     /// Why the exchange says nothing about the server's behaviour, if so: the request was made again.
     pub set_aside: Option<SetAside>,
+}
+
+impl HttpEnd {
+    /// The beginning of the body, as far as it is kept.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match (&self.text, &self.message) {
+            (BodyText::Beginning(text), _) => Cow::Borrowed(text),
+            (BodyText::OfMessage, Some(message)) => {
+                let text = message.text();
+                BodyText::beginning_of(text.as_bytes()).into_owned().into()
+            }
+            (BodyText::OfMessage, None) | (BodyText::None, _) => Cow::default(),
+        }
+    }
+}
+
+/// The beginning of the body of an HTTP response.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum BodyText {
+    /// Nothing is kept.
+    #[default]
+    None,
+    /// The beginning itself.
+    Beginning(Box<str>),
+    /// The body is the text of its message, and is not kept twice.
+    OfMessage,
+}
+
+impl BodyText {
+    /// How much of a body is kept, in bytes.
+    const MAX_BYTES: usize = 4_096;
+
+    /// The beginning of a body.
+    #[must_use]
+    pub fn of(body: &[u8]) -> Self {
+        Self::from(Self::beginning_of(body).as_ref())
+    }
+
+    fn beginning_of(body: &[u8]) -> Cow<'_, str> {
+        String::from_utf8_lossy(&body[..body.len().min(Self::MAX_BYTES)])
+    }
+}
+
+impl From<&str> for BodyText {
+    fn from(text: &str) -> Self {
+        if text.is_empty() { Self::None } else { Self::Beginning(text.into()) }
+    }
 }
 
 /// Why an HTTP exchange is no part of what is judged.
@@ -230,7 +279,7 @@ impl SetAside {
 }
 
 /// One event of a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SseEventSummary {
     /// The type, where the event names one.
     pub event: Option<String>,
@@ -241,7 +290,7 @@ pub struct SseEventSummary {
     /// `none`, `empty`, `message` (JSON) or `other`.
     pub data: &'static str,
     /// The message in the event; for an ordinary request only its small members.
-    pub message: Option<Value>,
+    pub message: Option<JsonText>,
     /// The beginning of data that is not JSON.
     pub text: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! The HTTP exchanges of a transcript, as JSON values for cases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Transcript;
 use super::challenge::read_challenges;
 use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SetAside, SseEventSummary, StepId};
-use crate::wire::{Id, id_of, messages, method_of, reports_rate_limit, same_id};
+use crate::wire::{Id, JsonText, id_of, messages, method_of, reports_rate_limit, same_id};
 
 /// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,9 +27,20 @@ impl Transcript {
     /// The HTTP exchanges of the record, in the order of their requests.
     #[must_use]
     pub fn http_exchanges(&self) -> Vec<HttpExchange> {
-        let mut exchanges: Vec<(usize, HttpExchange)> = Vec::new();
+        self.http_exchanges_of(|_| true)
+    }
+
+    /// The HTTP exchanges of chosen steps, and of the connection itself, in the order of their requests.
+    #[must_use]
+    pub fn http_exchanges_of(&self, is_chosen: impl Fn(Option<StepId>) -> bool) -> Vec<HttpExchange> {
+        let mut exchanges: Vec<HttpExchange> = Vec::new();
+        let mut by_number: HashMap<usize, usize> = HashMap::new();
         for (position, entry) in self.entries.iter().enumerate() {
             let (number, part) = match &entry.event {
+                Event::HttpRequest(request) if !is_chosen(request.step_id) => {
+                    by_number.remove(&request.number);
+                    continue;
+                }
                 Event::HttpRequest(request) => {
                     let mut positions = vec![position];
                     if let Some(carried) = &request.carries {
@@ -39,30 +50,30 @@ impl Transcript {
                     }
                     let (sent, step_id) = (positions[0], request.step_id);
                     let value = exchange_to_json(request, None, None);
-                    exchanges.push((request.number, HttpExchange { sent, positions, step_id, value }));
+                    by_number.insert(request.number, exchanges.len());
+                    exchanges.push(HttpExchange { sent, positions, step_id, value });
                     continue;
                 }
-                Event::HttpHead(head) => (head.number, head_value(head)),
-                Event::HttpEnd(end) => (end.number, end_value(end)),
+                Event::HttpHead(head) if by_number.contains_key(&head.number) => (head.number, head_value(head)),
+                Event::HttpEnd(end) if by_number.contains_key(&end.number) => (end.number, end_value(end)),
                 Event::Sent { frame, .. } => {
                     frame.json().into_iter().for_each(|message| mark_cancelled(&mut exchanges, message));
                     continue;
                 }
                 _ => continue,
             };
-            // Responses end soon after their requests, so searching from the end is fast.
-            let Some((_, exchange)) = exchanges.iter_mut().rev().find(|(own, _)| *own == number) else { continue };
+            let Some(exchange) = by_number.get(&number).and_then(|at| exchanges.get_mut(*at)) else { continue };
             exchange.positions.push(position);
             if let (Value::Object(whole), Value::Object(part)) = (&mut exchange.value, part) {
                 whole.extend(part);
             }
         }
-        exchanges.into_iter().map(|(_, exchange)| exchange).collect()
+        exchanges
     }
 }
 
 /// Marks the request that a message cancels.
-fn mark_cancelled(exchanges: &mut [(usize, HttpExchange)], message: &Value) {
+fn mark_cancelled(exchanges: &mut [HttpExchange], message: &Value) {
     if method_of(message) != Some("notifications/cancelled") {
         return;
     }
@@ -71,7 +82,7 @@ fn mark_cancelled(exchanges: &mut [(usize, HttpExchange)], message: &Value) {
         let own = exchange.value.pointer("/request/message").and_then(id_of);
         own.is_some_and(|own| same_id(own, id))
     };
-    if let Some((_, exchange)) = exchanges.iter_mut().rev().find(|(_, exchange)| is_it(exchange)) {
+    if let Some(exchange) = exchanges.iter_mut().rev().find(|exchange| is_it(exchange)) {
         exchange.value["request"]["cancelled"] = json!(true);
     }
 }
@@ -82,8 +93,9 @@ pub(crate) fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, e
     let mut own = json!({
         "method": request.method, "target": request.target, "headers": object(&request.headers),
     });
-    if let Some(message) = request.carries.as_ref().and_then(|carried| carried.sent()).or(request.body.as_ref()) {
-        own["message"] = message.clone();
+    let carried = request.carries.as_ref().and_then(|carried| carried.sent()).cloned();
+    if let Some(message) = carried.or_else(|| request.body.as_ref().map(JsonText::value)) {
+        own["message"] = message;
     }
     let mut value = json!({ "request": own });
     if let Some(head) = head {
@@ -185,7 +197,7 @@ pub(crate) fn sessions_in(entries: &[Arc<Entry>]) -> Vec<Vec<Arc<Entry>>> {
     let mut parts = vec![Vec::new()];
     for entry in entries {
         if let Event::HttpRequest(request) = &entry.event {
-            let opens = request.body.as_ref().and_then(method_of) == Some("initialize");
+            let opens = request.body.as_ref().is_some_and(|body| method_of(&body.value()) == Some("initialize"));
             if opens && renewals.contains(&request.number) {
                 parts.push(Vec::new());
             }
@@ -226,11 +238,12 @@ fn body(end: &HttpEnd) -> Value {
         "comments": end.comments,
         "events": end.events.iter().map(event_to_json).collect::<Vec<Value>>(),
     });
-    if !end.text.is_empty() {
-        value["text"] = json!(end.text);
+    let text = end.text();
+    if !text.is_empty() {
+        value["text"] = json!(text);
     }
     if let Some(message) = &end.message {
-        value["message"] = message.clone();
+        value["message"] = message.value();
     }
     if !end.defects.is_empty() {
         value["defects"] = json!(end.defects);
@@ -252,7 +265,7 @@ fn event_to_json(summary: &SseEventSummary) -> Value {
         }
     }
     if let Some(message) = &summary.message {
-        value["message"] = message.clone();
+        value["message"] = message.value();
     }
     if let Some(text) = &summary.text {
         value["text"] = json!(text);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::io;
 
+use super::long_strings::{MAX_SHORTENED_STRING_BYTES, long_string_bytes, shorten_strings, with_short_strings};
 use super::surrogate::without_lone_surrogates;
 
 /// The longest message that is kept, in bytes (8 MiB). A longer one is counted and dropped.
@@ -35,8 +36,8 @@ const RETAINED_BYTES: usize = 64 << 10;
 /// How much of an invalid line is kept as evidence, in bytes.
 const MAX_EVIDENCE_BYTES: usize = 4096;
 
-/// The longest string of a shortened message, in bytes. A multiple of 4, so that Base64 stays Base64.
-const MAX_SHORTENED_STRING_BYTES: usize = 64 << 10;
+/// Of longer messages of a case, in bytes, only the beginning of long strings is kept once they are sent.
+pub(crate) const MAX_SENT_BYTES: usize = 256 << 10;
 
 /// How a transcript file names a message whose long strings were shortened.
 pub(crate) const SHORTENED: &str = "shortened";
@@ -179,6 +180,24 @@ impl Frame {
         Self { bytes, raw, value: Ok(value.clone()), defect: None, values, left_out: 0 }
     }
 
+    /// A frame for a message of a case that is to be sent: with all its bytes, but of a long one only with the beginning
+    /// of long strings in its value, which are not needed twice.
+    #[must_use]
+    pub(crate) fn of_case(message: &Value) -> Self {
+        let raw = text_of(message);
+        let (bytes, values) = (raw.len(), count(&raw));
+        let (value, left_out) = if bytes > MAX_SENT_BYTES { with_short_strings(message) } else { (message.clone(), 0) };
+        Self { raw: Some(raw), bytes, value: Ok(value), defect: None, values, left_out }
+    }
+
+    /// A frame for a long line that is to be sent, with a value that has only the beginning of its long strings.
+    #[must_use]
+    pub(crate) fn of_long_line(line: Vec<u8>, value: Value) -> Self {
+        let (bytes, values) = (line.len(), count(&line));
+        let left_out = bytes.saturating_sub(text_of(&value).len());
+        Self { raw: Some(line), bytes, value: Ok(value), defect: None, values, left_out }
+    }
+
     /// A message that exceeds [`MAX_MESSAGE_BYTES`], of which only the beginning was read.
     #[must_use]
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
@@ -244,6 +263,13 @@ impl Frame {
             }
             (None, Err(_)) => Cow::default(),
         }
+    }
+
+    /// The bytes to be sent. A shortened message does not keep them.
+    #[must_use]
+    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+        let whole = if self.is_shortened() { self.raw.take() } else { None };
+        whole.unwrap_or_else(|| self.raw().into_owned())
     }
 
     /// The same line with other bytes than those that are kept of it.
@@ -329,6 +355,27 @@ impl Frame {
     }
 }
 
+/// The text of a value, in no more memory than it takes, and with room for a line feed: it may be long.
+fn text_of(value: &Value) -> Vec<u8> {
+    /// The number of bytes that were written.
+    struct Length(usize);
+    impl io::Write for Length {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0 += text.len();
+            Ok(text.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut length = Length(1);
+    // What is a value has a text, and memory takes all of it.
+    let _counted = serde_json::to_writer(&mut length, value);
+    let mut text = Vec::with_capacity(length.0);
+    let _written = serde_json::to_writer(&mut text, value);
+    text
+}
+
 /// Whether a line is the shortest text of a value. The text is never made as a whole, as it may be long.
 fn is_text_of(line: &[u8], value: &Value) -> bool {
     /// What is still to be compared.
@@ -344,38 +391,6 @@ fn is_text_of(line: &[u8], value: &Value) -> bool {
     }
     let mut rest = Rest(line);
     serde_json::to_writer(&mut rest, value).is_ok() && rest.0.is_empty()
-}
-
-/// The length of the beginning of a string that a shortened message keeps.
-fn kept_bytes(text: &str) -> usize {
-    (0..=MAX_SHORTENED_STRING_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
-}
-
-fn long_string_bytes(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() - kept_bytes(text),
-        Value::Array(items) => items.iter().map(long_string_bytes).sum(),
-        Value::Object(members) => members.values().map(long_string_bytes).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    }
-}
-
-/// Returns the number of bytes that were left out.
-fn shorten_strings(value: &mut Value) -> usize {
-    match value {
-        Value::String(text) => {
-            let kept = kept_bytes(text);
-            let left_out = text.len() - kept;
-            if left_out > 0 {
-                text.truncate(kept);
-                text.shrink_to_fit();
-            }
-            left_out
-        }
-        Value::Array(items) => items.iter_mut().map(shorten_strings).sum(),
-        Value::Object(members) => members.values_mut().map(shorten_strings).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    }
 }
 
 fn read(line: &[u8]) -> Result<(Value, usize), FramingError> {
@@ -403,6 +418,11 @@ pub(crate) fn exceeds_limits(line: &[u8]) -> Option<FramingError> {
     /// The ends of HTTP responses repeat the small members of up to a thousand events.
     const MORE_VALUES: usize = 2 * MAX_VALUES;
     measure_within(line, MAX_DEPTH + MORE_DEPTH, MAX_VALUES + MORE_VALUES).err()
+}
+
+/// Whether a text can be read as a message, as far as its depth and the number of its values are concerned.
+pub(super) fn is_within_limits(text: &[u8]) -> bool {
+    measure(text).is_ok()
 }
 
 /// Checks the depth and the number of values before anything is allocated for them; returns the number.
@@ -639,6 +659,18 @@ mod tests {
         assert_eq!(shortened.json(), Some(&expected));
         let restored = Frame::restored(&shortened.raw(), bytes, Some(SHORTENED)).expect("it is a message");
         assert!(restored.is_shortened() && restored.json() == Some(&expected) && restored.bytes == bytes);
+    }
+
+    #[test]
+    fn a_long_message_of_a_case_is_sent_as_a_whole_and_not_kept() {
+        let message = json!({"id": 7, "method": "ping", "params": {"a": [1, "é".repeat(MAX_SENT_BYTES)], "b": "c"}});
+        let mut frame = Frame::of_case(&message);
+        let line = frame.take_bytes();
+        assert_eq!((frame.bytes, &line), (line.len(), &message.to_string().into_bytes()));
+        assert_eq!(frame, Frame { bytes: line.len(), ..Frame::from_value(&message).shortened() });
+        assert!(frame.is_shortened() && frame.raw().len() < 70_000);
+        let mut short = Frame::of_case(&json!({"id": 7}));
+        assert_eq!((short.take_bytes(), short.text()), (br#"{"id":7}"#.to_vec(), r#"{"id":7}"#.to_owned()));
     }
 
     #[test]

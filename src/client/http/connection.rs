@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper::body::Bytes;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -123,7 +124,7 @@ impl HttpConnection {
 
     /// Sends a message and records it. A response to a request is read in the background; for any other message the
     /// HTTP response is awaited, at most `limit`, because the message must arrive before the next one.
-    pub(in crate::client) async fn send(self: &Arc<Self>, frame: Frame, step_id: Option<StepId>, limit: Duration) {
+    pub(in crate::client) async fn send(self: &Arc<Self>, mut frame: Frame, step_id: Option<StepId>, limit: Duration) {
         if let Some(id) = frame.json().and_then(cancelled) {
             if self.is_stateless() {
                 // In this era closing the stream is the cancellation, and no notification is sent.
@@ -137,7 +138,7 @@ impl HttpConnection {
             frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
         let request_ids = frame.json().map(ids).unwrap_or_default();
         // The record keeps less of a long message.
-        let body = frame.raw().into_owned();
+        let body = Bytes::from(frame.take_bytes());
         let sent = self.client.record.add(Event::Sent { frame, step_id });
         let this = Arc::clone(self);
         let task = self.tasks.spawn(async move { this.deliver(sent, body).await });
@@ -148,7 +149,7 @@ impl HttpConnection {
     }
 
     /// Delivers a message that is recorded as sent, over the server's transport, and reads the response.
-    async fn deliver(self: Arc<Self>, sent: Arc<Entry>, body: Vec<u8>) {
+    async fn deliver(self: Arc<Self>, sent: Arc<Entry>, body: Bytes) {
         if !self.responds_inline() {
             self.deliver_by_sse(sent, body).await;
             return;
@@ -193,7 +194,7 @@ impl HttpConnection {
     /// Delivers an answer to a request of the server in the background.
     fn deliver_in_background(self: &Arc<Self>, sent: Arc<Entry>) {
         let Event::Sent { frame, .. } = &sent.event else { return };
-        let (this, body) = (Arc::clone(self), frame.raw().into_owned());
+        let (this, body) = (Arc::clone(self), Bytes::from(frame.raw().into_owned()));
         drop(self.tasks.spawn(async move { this.deliver(sent, body).await }));
     }
 
@@ -355,7 +356,7 @@ impl HttpConnection {
     }
 
     /// Sends a message over the HTTP+SSE transport.
-    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>, body: Vec<u8>) {
+    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>, body: Bytes) {
         if !self.open_sse_stream().await {
             self.client.record.add(Event::Closed);
             return;

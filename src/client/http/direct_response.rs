@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hyper::body::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
@@ -27,10 +28,10 @@ use super::response::media_type;
 use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
 use crate::limits::http::MAX_READ_TIME;
-use crate::transcript::{Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
+use crate::transcript::{BodyText, Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
 use crate::wire::{
-    Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, reports_rate_limit,
-    same_id,
+    Frame, Id, JsonText, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages,
+    reports_rate_limit, same_id,
 };
 
 /// The maximum size of a response that is read, in bytes: the longest message and one more.
@@ -93,19 +94,19 @@ impl DirectResponse {
             headers: client.log.request_headers(&headers),
             carries: None,
             step_id: request.step_id,
-            body: request.body.clone(),
+            body: request.body.clone().map(JsonText::from),
         };
         client.record.add(Event::HttpRequest(recorded.clone()));
         let mut prepared = Request::new(method, url);
         *prepared.headers_mut() = headers;
         let body = request.body.as_ref().map(|body| match body {
-            Value::String(text) => text.clone().into_bytes(),
-            other => other.to_string().into_bytes(),
+            Value::String(text) => Bytes::from(text.clone()),
+            other => Bytes::from(other.to_string()),
         });
         let http = if request.title_case_headers {
             endpoint.title_case_client.clone()
         } else {
-            endpoint.client_for_body(body.as_ref().map_or(0, Vec::len)).clone()
+            endpoint.client_for_body(body.as_ref().map_or(0, Bytes::len)).clone()
         };
         let prepared = PreparedRequest { head: prepared, body, transfer: request.transfer };
         let first = Progress { end: HttpEnd { number: recorded.number, ..HttpEnd::default() }, ..Progress::default() };
@@ -228,7 +229,7 @@ fn replace(
 /// A request with its body, which can be made several times.
 struct PreparedRequest {
     head: Request,
-    body: Option<Vec<u8>>,
+    body: Option<Bytes>,
     transfer: BodyTransfer,
 }
 
@@ -369,11 +370,15 @@ impl DirectResponseReader {
             self.sender.send_modify(|progress| event_summary::note_defects(&mut progress.end, &decoder));
         }
         let body = self.client.endpoint.masked_bytes(body);
-        let text = event_summary::beginning(&body);
         let message = if streams { None } else { received_message(&body) };
         self.count_if_rate_limited(message.as_ref());
         self.renew_session().await;
-        self.sender.send_modify(|progress| (progress.end.text, progress.end.message) = (text, message));
+        let message = message.map(JsonText::from);
+        let is_text = message.as_ref().is_some_and(|message| message.text().as_bytes() == body);
+        let text = if is_text { BodyText::OfMessage } else { BodyText::of(&body) };
+        self.sender.send_modify(|progress| {
+            (progress.end.text, progress.end.message) = (text, message);
+        });
     }
 
     /// Opens a new session if the response says that the connection's own one has ended. What the case did in it has
@@ -400,11 +405,12 @@ impl DirectResponseReader {
         let mut enough = false;
         let summaries: Vec<SseEventSummary> = events.into_iter().map(|event| self.summarize(event)).collect();
         for summary in &summaries {
-            self.count_if_rate_limited(summary.message.as_ref());
+            let message = summary.message.as_ref().map(JsonText::value);
+            self.count_if_rate_limited(message.as_ref());
             enough |= match self.until {
                 ReadUntil::Head | ReadUntil::Event => true,
                 ReadUntil::Answer | ReadUntil::Closed => {
-                    summary.message.as_ref().is_some_and(|message| self.is_awaited_response(message))
+                    message.is_some_and(|message| self.is_awaited_response(&message))
                 }
                 ReadUntil::End => false,
             };
@@ -439,7 +445,7 @@ impl DirectResponseReader {
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
             let data = self.client.endpoint.masked_bytes(data);
             match received_message(&data) {
-                Some(message) => (summary.data, summary.message) = ("message", Some(message)),
+                Some(message) => (summary.data, summary.message) = ("message", Some(message.into())),
                 None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
             }
         }

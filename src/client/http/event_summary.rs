@@ -12,15 +12,7 @@ use crate::text::first_chars;
 use crate::transcript::{HttpEnd, SseEventSummary};
 use crate::wire::{SseDecoder, SseEvent};
 
-/// How much of a body that is not a message is kept, in bytes.
-const MAX_BODY_EXCERPT_BYTES: usize = 4_096;
-
 const MAX_EXCERPT_CHARS: usize = 500;
-
-/// The beginning of a body.
-pub(super) fn beginning(body: &[u8]) -> String {
-    String::from_utf8_lossy(&body[..body.len().min(MAX_BODY_EXCERPT_BYTES)]).into_owned()
-}
 
 /// The fields of an event; its data does not count as a message yet.
 pub(super) fn summarize(endpoint: &HttpEndpoint, event: &SseEvent) -> SseEventSummary {
@@ -48,7 +40,9 @@ pub(super) fn note_defects(end: &mut HttpEnd, decoder: &SseDecoder) {
         ("data-not-json", end.events.iter().any(|event| event.data == "other" && is_message(event))),
         (
             "data-not-a-message",
-            end.events.iter().any(|event| is_message(event) && event.message.as_ref().is_some_and(is_foreign)),
+            end.events.iter().any(|event| {
+                is_message(event) && event.message.as_ref().is_some_and(|message| is_foreign(&message.value()))
+            }),
         ),
         ("unfinished-event", is_ended && decoder.has_unfinished_data()),
     ];

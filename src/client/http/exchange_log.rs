@@ -28,7 +28,9 @@ struct State {
     /// The responses that are being read.
     open: BTreeMap<usize, HttpEnd>,
     /// The headers of the last request.
-    headers: Arc<[(String, String)]>,
+    request_headers: Arc<[(String, String)]>,
+    /// The headers of the last response.
+    response_headers: Arc<[(String, String)]>,
 }
 
 impl ExchangeLog {
@@ -55,7 +57,7 @@ impl ExchangeLog {
 
     /// The same for a request whose body is no message of the connection.
     pub(super) fn begin_with_body(&self, method: &str, url: &Url, headers: &HeaderMap, body: Value) -> usize {
-        let request = HttpRequest { method: method.to_owned(), body: Some(body), ..HttpRequest::default() };
+        let request = HttpRequest { method: method.to_owned(), body: Some(body.into()), ..HttpRequest::default() };
         self.begin_request(url, headers, request)
     }
 
@@ -69,7 +71,7 @@ impl ExchangeLog {
 
     /// Records the head of a response.
     pub(super) fn head(&self, number: usize, response: &Response) -> HttpHead {
-        let headers = self.masked_headers(response.headers());
+        let headers = share(&mut self.state().response_headers, self.masked_headers(response.headers()));
         let head = HttpHead { number, status: response.status().as_u16(), headers };
         self.record.add(Event::HttpHead(head.clone()));
         head
@@ -133,12 +135,7 @@ impl ExchangeLog {
     /// The headers of a request with secrets masked; those of the request before it if they are the same, as they take as
     /// much memory as its message.
     pub(super) fn request_headers(&self, headers: &HeaderMap) -> Arc<[(String, String)]> {
-        let own = self.masked_headers(headers);
-        let mut state = self.state();
-        if *state.headers != *own {
-            state.headers = own.into();
-        }
-        Arc::clone(&state.headers)
+        share(&mut self.state().request_headers, self.masked_headers(headers))
     }
 
     /// Headers with secrets masked.
@@ -151,4 +148,12 @@ impl ExchangeLog {
         };
         headers.iter().map(|(name, value)| (name.as_str().to_owned(), shown(value))).collect()
     }
+}
+
+/// Headers in the memory of the last ones, if they are the same.
+fn share(last: &mut Arc<[(String, String)]>, own: Vec<(String, String)>) -> Arc<[(String, String)]> {
+    if **last != *own {
+        *last = own.into();
+    }
+    Arc::clone(last)
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use hyper::body::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
@@ -40,7 +41,7 @@ pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Vec<u8>>,
+    pub(super) body: Option<Bytes>,
     /// The entry of the message that it carries.
     pub(super) carries: Option<Arc<Entry>>,
     /// The ids of the JSON-RPC requests that the response should answer.
@@ -135,7 +136,7 @@ impl HttpClient {
         let http = if outgoing.repetition == Repetition::UnderWay {
             &self.endpoint.fresh_client
         } else {
-            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, Vec::len))
+            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, Bytes::len))
         };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
         let mut is_taken = None;

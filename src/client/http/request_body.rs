@@ -15,12 +15,12 @@ use super::direct_request::BodyTransfer;
 use crate::limits::http::{BODY_PART, BODY_PART_PAUSE, BODY_PAUSE};
 
 /// The body of a request, which is made anew for each attempt.
-pub(super) fn body_of(bytes: &[u8], transfer: BodyTransfer) -> reqwest::Body {
+pub(super) fn body_of(bytes: &Bytes, transfer: BodyTransfer) -> reqwest::Body {
     if transfer == BodyTransfer::Whole {
-        return bytes.to_vec().into();
+        return bytes.clone().into();
     }
-    let (first, second) = bytes.split_at(middle(bytes));
-    let parts = [first, second].into_iter().filter(|part| !part.is_empty()).map(Bytes::copy_from_slice);
+    let middle = middle(bytes);
+    let parts = [bytes.slice(..middle), bytes.slice(middle..)].into_iter().filter(|part| !part.is_empty());
     reqwest::Body::wrap(PartedBody {
         parts: parts.collect(),
         length: (transfer == BodyTransfer::Paused).then_some(bytes.len()),
@@ -31,8 +31,8 @@ pub(super) fn body_of(bytes: &[u8], transfer: BodyTransfer) -> reqwest::Body {
 }
 
 /// A large body in parts, with pauses in which a server's refusal arrives, and whether the connection has taken the last of them.
-pub(super) fn large_body(bytes: Vec<u8>) -> (reqwest::Body, Arc<AtomicBool>) {
-    let (length, mut rest) = (bytes.len(), Bytes::from(bytes));
+pub(super) fn large_body(bytes: Bytes) -> (reqwest::Body, Arc<AtomicBool>) {
+    let (length, mut rest) = (bytes.len(), bytes);
     let mut parts = VecDeque::new();
     while !rest.is_empty() {
         parts.push_back(rest.split_to(rest.len().min(BODY_PART)));
@@ -108,7 +108,7 @@ mod tests {
     fn a_large_body_is_taken_with_its_last_part() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         runtime.expect("a runtime starts").block_on(async {
-            let (mut body, is_taken) = large_body(vec![b'x'; BODY_PART + 1]);
+            let (mut body, is_taken) = large_body(vec![b'x'; BODY_PART + 1].into());
             assert_eq!(body.size_hint().exact(), u64::try_from(BODY_PART + 1).ok());
             for (length, last) in [(BODY_PART, false), (1, true)] {
                 let part = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
@@ -124,9 +124,9 @@ mod tests {
         runtime.expect("a runtime starts").block_on(async {
             for (transfer, pause) in [(BodyTransfer::Chunked, false), (BodyTransfer::Paused, true)] {
                 let began = Instant::now();
-                let body = body_of(b"{\"id\":1}", transfer);
+                let body = body_of(&Bytes::from_static(b"{\"id\":1}"), transfer);
                 assert_eq!(body.size_hint().exact(), pause.then_some(8), "{transfer:?}");
-                let cut = body_of("\"é\"".as_bytes(), transfer).frame().await.and_then(Result::ok);
+                let cut = body_of(&Bytes::from("\"é\""), transfer).frame().await.and_then(Result::ok);
                 assert_eq!(&cut.and_then(|frame| frame.into_data().ok()).expect("a part")[..], b"\"\xc3");
                 let sent = body.collect().await.expect("it is in memory").to_bytes();
                 assert_eq!(&sent[..], b"{\"id\":1}");

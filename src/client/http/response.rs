@@ -17,7 +17,7 @@ use super::rate_limit::is_rate_limit;
 use super::request::{HttpClient, OutgoingRequest, Repetition};
 use super::sse_transport::MessageEndpoint;
 use crate::client::responder::Responder;
-use crate::transcript::{Entry, Event, HttpEnd, summarize};
+use crate::transcript::{BodyText, Entry, Event, HttpEnd, summarize};
 use crate::wire::{
     Frame, Id, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages, same_id,
 };
@@ -58,7 +58,7 @@ impl ResponseReader<'_> {
         }
         if is_limited {
             // Whatever the body says, it is about the rate limit and answers nothing.
-            end.text = event_summary::beginning(&body);
+            end.text = BodyText::of(&body);
             return end;
         }
         if end.bytes > MAX_MESSAGE_BYTES {
@@ -79,14 +79,14 @@ impl ResponseReader<'_> {
                 messages(value).all(|message| message.get("error").is_some() && id_of(message).is_none_or(is_lost_id))
             });
         if explains {
-            end.message = frame.json().map(summarize);
+            end.message = frame.json().map(|message| summarize(message).into());
         } else if speaks || is_json(&kind) && status == 200 {
             self.received_message = true;
-            end.message = frame.json().map(summarize);
+            end.message = frame.json().map(|message| summarize(message).into());
             let replies = self.settle(&frame);
             self.body = Some((frame, replies));
         } else {
-            end.text = event_summary::beginning(&body);
+            end.text = BodyText::of(&body);
         }
         end
     }
@@ -157,7 +157,7 @@ impl ResponseReader<'_> {
                     Frame::too_long(&data, data.len() + event.dropped)
                 };
                 if let Some(message) = frame.json() {
-                    (summary.data, summary.message) = ("message", Some(summarize(message)));
+                    (summary.data, summary.message) = ("message", Some(summarize(message).into()));
                 }
                 self.received_message = true;
                 self.take(frame);

@@ -97,7 +97,7 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
     let number = client.log.begin_with_body(Method::POST.as_str(), &url, &headers, message.clone());
     let request = OutgoingRequest {
         headers,
-        body: Some(Frame::from_value(message).raw().into_owned()),
+        body: Some(Frame::from_value(message).raw().into_owned().into()),
         repetition: Repetition::UnderWay,
         ..client.request_without_body(Method::POST, ACCEPT_JSON_OR_STREAM)
     };
@@ -106,8 +106,9 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
         let response = client.send(number, request, false).await.ok()?;
         let status = response.status().as_u16();
         let session = response.headers().get(SESSION_HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        end.message = read_message(client, response, &mut end).await.as_ref().map(summarize);
-        let is_error = end.message.as_ref().is_some_and(|message| message.get("error").is_some());
+        let message = read_message(client, response, &mut end).await;
+        let is_error = message.as_ref().is_some_and(|message| message.get("error").is_some());
+        end.message = message.map(|message| summarize(&message).into());
         Some(Answer { status, session, is_error })
     });
     let answer = answered.await.ok().flatten();

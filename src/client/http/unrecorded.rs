@@ -239,8 +239,8 @@ impl UnrecordedHttp {
             Some(status) if TOO_LARGE_STATUSES.contains(&status) || status == 403 => {
                 self.ready.push_back(unread(id, &format!("HTTP status {status}")));
             }
-            Some(status @ 500..) => self.ready.push_back(error(id, -32603, status, &end.text)),
-            Some(status @ 300..) => self.ready.push_back(error(id, -32600, status, &end.text)),
+            Some(status @ 500..) => self.ready.push_back(error(id, -32603, status, &end.text())),
+            Some(status @ 300..) => self.ready.push_back(error(id, -32600, status, &end.text())),
             _ if end.bytes > MAX_MESSAGE_BYTES => {
                 self.ready.push_back(unread(id, "the response is larger than the client reads"));
             }

@@ -101,8 +101,9 @@ fn requests_by_stream(entries: &[Arc<Entry>]) -> Option<RequestsByTool> {
                 tool_of_exchange.extend(name.and_then(Value::as_str).map(|name| (request.number, name)));
             }
             Event::HttpEnd(end) => {
-                let messages = end.events.iter().filter_map(|event| event.message.as_ref());
-                let ids = messages.filter(|message| message.get("method").is_some()).filter_map(|one| one.get("id"));
+                let messages = end.events.iter().filter_map(|event| Some(event.message.as_ref()?.value()));
+                let requests = messages.filter(|message| message.get("method").is_some());
+                let ids = requests.filter_map(|message| message.get("id").cloned());
                 owners.extend(ids.filter_map(|id| Some((id, *tool_of_exchange.get(&end.number)?))));
             }
             _ => {}

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::transcript::entry::{HttpEnd, SetAside, SseEventSummary};
+use crate::wire::JsonText;
 
 /// One line. Members that are absent have their usual value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -225,14 +226,14 @@ impl SavedEnd {
             event: shown(&event.event),
             id: shown(&event.id),
             retry: shown(&event.retry),
-            message: event.message.as_ref().map(|message| masked(mask, message)),
+            message: event.message.as_ref().map(|message| masked(mask, &message.value())),
             text: shown(&event.text),
         };
         Self {
             bytes: end.bytes,
             complete: end.complete,
-            text: mask(&end.text),
-            message: end.message.as_ref().map(|message| masked(mask, message)),
+            text: mask(&end.text()),
+            message: end.message.as_ref().map(|message| masked(mask, &message.value())),
             events: end.events.iter().map(summary).collect(),
             comments: end.comments,
             defects: end.defects.iter().map(|&defect| defect.to_owned()).collect(),
@@ -253,7 +254,7 @@ impl SavedEnd {
                 id: event.id,
                 retry: event.retry,
                 data: known(&DATA_KINDS, &event.data)?,
-                message: event.message,
+                message: event.message.map(JsonText::from),
                 text: event.text,
             })
         };
@@ -264,8 +265,8 @@ impl SavedEnd {
         Ok(HttpEnd {
             number,
             bytes: self.bytes,
-            text: self.text,
-            message: self.message,
+            text: self.text.as_str().into(),
+            message: self.message.map(JsonText::from),
             events: self.events.into_iter().map(summary).collect::<Result<_, String>>()?,
             comments: self.comments,
             defects: self.defects.iter().map(|name| known(&DEFECTS, name)).collect::<Result<_, _>>()?,

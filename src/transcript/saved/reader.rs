@@ -15,7 +15,7 @@ use super::line::{Direction, SECRET, SavedEvent, SavedHttp, SavedLine, SavedSse,
 use crate::transcript::SessionParameters;
 use crate::transcript::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, ShutdownStep, SseEventSummary, StepId};
 use crate::transcript::message_summary::summarize;
-use crate::wire::{Frame, MessageKind, exceeds_limits};
+use crate::wire::{Frame, JsonText, MessageKind, exceeds_limits};
 
 /// How much memory the messages of a file may take, in bytes (1 GiB).
 const MAX_MEMORY_BYTES: usize = 1 << 30;
@@ -256,7 +256,7 @@ impl ConnectionReader {
             headers: headers_of(http.headers)?.into(),
             carries,
             step_id,
-            body: http.body,
+            body: http.body.map(JsonText::from),
         }));
         Ok(())
     }
@@ -264,7 +264,7 @@ impl ConnectionReader {
     fn read_response(&mut self, http: SavedHttp, frame: Option<Frame>) -> Result<(), String> {
         let number = http.exchange.or(self.last_exchange).ok_or("no HTTP request comes before the response")?;
         if let Some(status) = http.status {
-            let headers = headers_of(http.headers)?;
+            let headers: Arc<[_]> = headers_of(http.headers)?.into();
             let kind = headers.iter().find(|(name, _)| name == "content-type").map(|(_, value)| value.as_str());
             let is_stream = kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
             self.add(Event::HttpHead(HttpHead { number, status, headers }));
@@ -292,11 +292,11 @@ impl ConnectionReader {
         self.open.remove(&number);
         if let Some(frame) = frame {
             end.bytes = frame.bytes;
-            end.message = frame.json().map(summarize);
+            end.message = frame.json().map(|message| summarize(message).into());
             if end.message.is_some() {
                 self.add(Event::Received(frame));
             } else {
-                end.text = frame.text();
+                end.text = frame.text().as_str().into();
             }
         }
         self.add(Event::HttpEnd(Box::new(end)));
@@ -349,7 +349,7 @@ fn frame_of(line: &SavedLine, direction: Direction) -> Result<Option<Frame>, Str
 
 /// The summary of an event of a stream.
 fn event_summary(sse: SavedSse, frame: Option<&Frame>) -> SseEventSummary {
-    let message = frame.and_then(Frame::json).map(summarize);
+    let message = frame.and_then(Frame::json).map(|message| JsonText::from(summarize(message)));
     let text = sse.data.or_else(|| frame.filter(|_| message.is_none()).map(Frame::text));
     let data = match (&message, &text) {
         (Some(_), _) => "message",

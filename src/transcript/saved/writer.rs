@@ -153,7 +153,7 @@ impl ConnectionWriter {
             target: Some(request.target.clone()),
             headers: Some(self.headers(&request.headers)),
             carries: carried.and_then(|address| self.numbers.get(&address).copied()),
-            body: request.body.as_ref().map(|body| masked(&*self.mask, body)),
+            body: request.body.as_ref().map(|body| masked(&*self.mask, &body.value())),
             ..SavedHttp::default()
         }
     }

@@ -1,30 +1,75 @@
 //! Messages that are filled up to a length.
 
+use std::iter;
+
 use serde_json::Value;
+
+use crate::wire::{Frame, MAX_SENT_BYTES};
 
 /// Stands before and after the length in a text that is filled: a character that no case has.
 const MARK: char = '\u{f8ff}';
+
+/// How many letters the record of a long message has.
+const MAX_SHOWN_LETTERS: usize = 64 << 10;
 
 /// The text that stands for the letters, until the rest of the message is known.
 pub(super) fn fill_mark(length: usize) -> String {
     format!("{MARK}{length}{MARK}")
 }
 
+/// The message to be sent for one that may have a mark. A long one is not made as a value, which would take its memory once
+/// more.
+pub(super) fn filled_frame(message: &Value) -> Frame {
+    let text = message.to_string();
+    let Some(Marked { before, length, after }) = marked(&text) else { return Frame::of_case(message) };
+    if length <= MAX_SENT_BYTES {
+        return Frame::of_case(&filled_up(message.clone()));
+    }
+    let letters = length.saturating_sub(before.len() + after.len());
+    let mut line = Vec::with_capacity(before.len() + letters + after.len() + 1);
+    line.extend_from_slice(before.as_bytes());
+    line.resize(before.len() + letters, b'x');
+    line.extend_from_slice(after.as_bytes());
+    let mut shown = message.clone();
+    replace(&mut shown, &fill_mark(length), letters.min(MAX_SHOWN_LETTERS));
+    Frame::of_long_line(line, shown)
+}
+
+/// A text with a mark in it.
+struct Marked<'t> {
+    before: &'t str,
+    /// The length that it is filled up to.
+    length: usize,
+    after: &'t str,
+}
+
+fn marked(text: &str) -> Option<Marked<'_>> {
+    let mut parts = text.splitn(3, MARK);
+    let (before, length, after) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(Marked { before, length: length.parse().ok()?, after })
+}
+
 /// The message with as many letters in place of a mark as it needs to have the length, in bytes; with none if it is longer
 /// already.
 pub(super) fn filled_up(mut message: Value) -> Value {
     let text = message.to_string();
-    let mut parts = text.split(MARK);
-    let (Some(before), Some(length), Some(after)) = (parts.next(), parts.next(), parts.next()) else { return message };
-    let Ok(length) = length.parse::<usize>() else { return message };
-    let letters = "x".repeat(length.saturating_sub(before.len() + after.len()));
-    replace(&mut message, &fill_mark(length), &letters);
+    let Some(Marked { before, length, after }) = marked(&text) else { return message };
+    let letters = length.saturating_sub(before.len() + after.len());
+    replace(&mut message, &fill_mark(length), letters);
     message
 }
 
-fn replace(value: &mut Value, mark: &str, letters: &str) {
+/// Puts letters in the place of a mark. There may be millions of them, so they are written once.
+fn replace(value: &mut Value, mark: &str, letters: usize) {
     match value {
-        Value::String(text) if text.contains(mark) => *text = text.replace(mark, letters),
+        Value::String(text) => {
+            let Some((before, after)) = text.split_once(mark) else { return };
+            let mut filled = String::with_capacity(before.len() + letters + after.len());
+            filled.push_str(before);
+            filled.extend(iter::repeat_n('x', letters));
+            filled.push_str(after);
+            *text = filled;
+        }
         Value::Array(items) => items.iter_mut().for_each(|item| replace(item, mark, letters)),
         Value::Object(members) => members.values_mut().for_each(|member| replace(member, mark, letters)),
         _ => {}
@@ -71,6 +116,24 @@ mod tests {
             assert_eq!(filled.to_string().len(), length);
             assert!(filled["params"]["filled"][0].as_str().is_some_and(|text| text.starts_with("ax")));
         }
+    }
+
+    #[test]
+    fn a_frame_is_filled_as_its_message_is() {
+        for length in [100, 65_537, MAX_SENT_BYTES, MAX_SENT_BYTES + 1, 1 << 20] {
+            let message = json!({"id": 1, "params": {"a": "é", "filled": fill_mark(length)}, "z": []});
+            let mut frame = filled_frame(&message);
+            assert_eq!(frame.is_shortened(), length > MAX_SENT_BYTES);
+            let filled = filled_up(message);
+            let whole = filled.to_string();
+            assert_eq!((frame.bytes, whole.len(), frame.take_bytes() == whole.as_bytes()), (length, length, true));
+            let letters = |value: &Value| value["params"]["filled"].as_str().map(str::len);
+            let kept =
+                letters(&filled).map(|letters| if length > MAX_SENT_BYTES { MAX_SHOWN_LETTERS } else { letters });
+            assert_eq!(frame.json().and_then(letters), kept);
+        }
+        let plain = json!({"id": 1, "method": "ping"});
+        assert_eq!(filled_frame(&plain), Frame::of_case(&plain));
     }
 
     #[test]

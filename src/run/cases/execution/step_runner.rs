@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use serde_json::Value;
 
 use super::bindings::Bindings;
-use super::filled_message::{filled_up, with_nested_parts};
+use super::filled_message::{filled_frame, filled_up, with_nested_parts};
 use super::http_steps::{OpenResponses, StepContext};
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
@@ -326,9 +326,9 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         let Outgoing { message, meta, pipelined, save } = outgoing;
         let meta = self.filled_meta(meta)?;
         let kind = request_kind(&step.action, &message, self.session);
-        let message = filled_up(self.session.complete(&message, true, meta.as_ref()));
+        let message = self.session.complete(&message, true, meta.as_ref());
         let from = self.session.connection.len();
-        self.session.send(&message, Some(step_id)).await;
+        self.session.send_frame(filled_frame(&message), Some(step_id)).await;
         let id = message.get("id").cloned().unwrap_or(Value::Null);
         if let Some(name) = step.name.as_deref().filter(|_| pipelined) {
             self.named.insert(name, (from, id.clone(), Instant::now()));
@@ -432,7 +432,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             let again = retry_request(&last, retry, replaced.as_ref(), &self.session.replies)?;
             let request = self.session.complete(&again, true, meta.as_ref());
             let from = self.session.connection.len();
-            self.session.send(&request, None).await;
+            self.session.send(&filled_up(request.clone()), None).await;
             let limit = self.session.response_timeout(self.timeout);
             let WaitOutcome::Ready(response) = self.session.wait_for_response(from, &request["id"], limit).await else {
                 return Ok(None);
