@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::case_run::{allow_startup, carry_out_fresh, inventory_for, judge};
+use super::case_run::{CaseRun, allow_startup, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
     ClosedSessions, OpenError, close_own, declared_capabilities, fails_as_usual, is_unusable, open_for_case,
     purpose_of, session_refusal, was_refused,
 };
+use super::deferred::report_or_defer;
 use super::needs::compares_with_discovery;
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{SharedResults, is_shared, report_shared};
@@ -88,10 +89,11 @@ async fn run_own_process(
     };
     let inventory = inventory_for(&target, &case, body).await;
     let began = Instant::now();
-    let (mut judged, others) = match target.stop_reason() {
-        Some(reason) => (Judgement::error(reason), ClosedSessions::new()),
+    let (carried, others) = match target.stop_reason() {
+        Some(reason) => (Err(Judgement::error(reason)), ClosedSessions::new()),
         None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
     };
+    let mut judged = judge(&target, &case, body, &carried);
     if !judged.findings.is_empty()
         && inventory.session_parameters.opening.is_some()
         && was_refused(&mut session)
@@ -102,7 +104,7 @@ async fn run_own_process(
     if let Some(reason) = fails_as_usual(&target, body, &judged).await {
         judged = Judgement::error(reason);
     }
-    target.report(&case, judged, Some(began));
+    report_or_defer(&target, &case, judged, carried, began);
     is_unusable(&target, &session);
     let _permit = context.release_if_idle(permit);
     let mut closed = vec![close_own(&target, session).await];
@@ -117,7 +119,7 @@ async fn run_repeatably(
     body: &Active,
     session: &mut Session,
     inventory: &Arc<Inventory>,
-) -> (Judgement, ClosedSessions) {
+) -> (CaseRun, ClosedSessions) {
     allow_startup(target, session, inventory);
     let (capabilities, purpose) = (declared_capabilities(target, body), purpose_of(case));
     let kind = SessionKind { capabilities: &capabilities, purpose: &purpose };
@@ -128,7 +130,7 @@ async fn run_repeatably(
     {
         executions.extend(repeated(target, case, body, inventory).await);
     }
-    (judge(target, case, body, &carried), closed)
+    (carried, closed)
 }
 
 /// The executions of a case on one more process: they show whether a list differs between connections, or changed with

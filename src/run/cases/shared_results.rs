@@ -13,6 +13,7 @@ use super::case_run::{CaseRun, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
+use super::deferred::report_or_defer;
 use super::needs::{declares_needed_capabilities, missing_capabilities};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
@@ -101,17 +102,16 @@ pub(super) async fn report_shared(
     };
     // Messages are compared with what the revision listed, also if the case ran before.
     let inventory = target.inventory().await;
-    let mut judged = if let Some(reason) = target.stop_reason() {
-        Judgement::error(reason)
-    } else {
-        let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
-        let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
-        judge(&target, case, body, &run)
+    let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
+    let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
+    let mut judged = match target.stop_reason() {
+        Some(reason) => Judgement::error(reason),
+        None => judge(&target, case, body, &run),
     };
     if let Some(reason) = fails_as_usual(&target, body, &judged).await {
         judged = Judgement::error(reason);
     }
-    target.report(case, judged, Some(began));
+    report_or_defer(&target, case, judged, run, began);
     if outcome.cut_off {
         give_up_cut_off(&target);
     }
