@@ -30,7 +30,7 @@ impl Transcript {
         self.http_exchanges_of(|_| true)
     }
 
-    /// The HTTP exchanges of chosen steps, and of the connection itself, in the order of their requests.
+    /// The HTTP exchanges whose step is chosen, in the order of their requests. Those of the connection itself have none.
     #[must_use]
     pub fn http_exchanges_of(&self, is_chosen: impl Fn(Option<StepId>) -> bool) -> Vec<HttpExchange> {
         let mut exchanges: Vec<HttpExchange> = Vec::new();
