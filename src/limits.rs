@@ -404,6 +404,9 @@ pub(crate) const SLOW_CASE: Duration = Duration::from_millis(400);
 /// After how many cases their average duration is known.
 pub(crate) const MIN_CASES_FOR_PACE: u32 = 3;
 
+/// The least time after which a case on its own process is taken to wait; usually, as long as opening its session took.
+pub(crate) const MIN_WORK_BEFORE_WAITING: Duration = Duration::from_millis(100);
+
 /// How many further sessions cases run on.
 pub(crate) const MAX_MORE_SESSIONS: usize = 8;
 
@@ -496,7 +499,13 @@ pub(crate) const MAX_LASTING_COUNT: f64 = 100.0;
 /// How long a response is waited for that may not come, once later requests are answered.
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// The same where nothing was sent afterwards that could have been answered.
+/// The same where nothing was sent afterwards that could have been answered, in times of the slowest response before it.
+pub(crate) const SETTLE_ALONE_FACTOR: u32 = 10;
+
+/// The least time that it is waited for then.
+pub(crate) const MIN_SETTLE_ALONE: Duration = Duration::from_millis(50);
+
+/// The time that it is waited for then if no response came before it.
 pub(crate) const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
 /// The longest time that it is waited for, however slow the server is.

@@ -307,8 +307,11 @@ impl Session {
         // A response with an unknown id may belong to the preceding message.
         let known = self.connection.entries_from(0);
         let earlier = known.get(..from).unwrap_or_default();
+        let was_waited_for = !already.is_zero() && already >= limit;
         limit += self.answer_times.time_of_messages(messages_ahead(earlier, &known));
-        let rest = limit.saturating_sub(already).max(LOOSE_ID_WAIT.min(limit));
+        // What has been waited for in full, with others, is not waited for again.
+        let least = if was_waited_for { Duration::ZERO } else { LOOSE_ID_WAIT.min(limit) };
+        let rest = limit.saturating_sub(already).max(least);
         let soon = rest.min(LOOSE_ID_WAIT);
         let began = Instant::now();
         let has_started = self.connection.first_line().is_some();
@@ -324,7 +327,7 @@ impl Session {
             own.or_else(|| is_over(entries, id).then_some(ResponseSign::Over))
         };
         let mut waited = self.connection.wait(from, soon, sign).await;
-        if matches!(waited, WaitOutcome::TimedOut) && soon < rest {
+        if matches!(waited, WaitOutcome::TimedOut) && (soon < rest || was_waited_for) {
             let sign = |entries: &[Arc<Entry>]| {
                 let is_foreign = || has_foreign_response(entries, earlier);
                 sign(entries).or_else(|| is_foreign().then_some(ResponseSign::Foreign))

@@ -12,7 +12,8 @@ use super::attribution::attribute_side_by_side;
 use super::case_run::{inventory_for, judge};
 use super::case_session::{ClosedSessions, OpenError, close, is_unusable, open};
 use super::deferred::rests_on_open_silence;
-use super::needs::{may_damage, uses_tools};
+use super::needs::{may_damage, uses_tools, waits_for_long_calls};
+use super::own_process::run_on_own_process;
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, QueuedCases, RemainingCases};
 use crate::case::{Body, Case};
@@ -196,6 +197,7 @@ async fn run_on_additional_session(
         let done = AdditionalSession { session, history: queue.history, permit };
         queue.closed.extend(hand_on_or_close(&queue.target, done).await);
     }
+    queue.closed_others.extend(finish(&queue.target, queue.beside).await);
     queue.closed.extend(queue.closed_others);
     queue.closed
 }
@@ -221,6 +223,8 @@ struct SessionQueue {
     /// definitions of the tools were listed on them, which passive cases compare results with.
     closed: ClosedSessions,
     closed_others: ClosedSessions,
+    /// The cases that run next to it on processes of their own, because they take long.
+    beside: JoinSet<ClosedSessions>,
 }
 
 impl SessionQueue {
@@ -239,6 +243,7 @@ impl SessionQueue {
             shows_more: false,
             closed: Vec::new(),
             closed_others: Vec::new(),
+            beside: JoinSet::new(),
         }
     }
 
@@ -270,7 +275,7 @@ impl SessionQueue {
         self.run_side_by_side(early.damaging).await;
         self.run_side_by_side(damaging).await;
         self.finish_sessions(more).await;
-        let _permit = permit.and_then(|permit| self.target.context.release_if_idle(permit));
+        let permit = permit.and_then(|permit| self.target.context.release_if_idle(permit));
         let shows_more = self.shows_more && self.target.stop_reason().is_none();
         if let Some(mut session) = self.session {
             if shows_more && !is_unusable(&self.target, &session) {
@@ -279,6 +284,9 @@ impl SessionQueue {
             }
             self.closed.push(close(&self.target, session).await);
         }
+        // They may have to wait for it.
+        drop(permit);
+        self.closed_others.extend(finish(&self.target, self.beside).await);
         self.closed.extend(self.closed_others);
         self.closed
     }
@@ -360,6 +368,12 @@ impl SessionQueue {
             self.target.report(case, Judgement::error(reason), None);
             return;
         }
+        let inventory = inventory_for(&self.target, case, body).await;
+        if waits_for_long_calls(case, &inventory) {
+            let (target, case) = (self.target.clone(), Arc::clone(case));
+            self.beside.spawn(run_on_own_process(target, case, Arc::default()));
+            return;
+        }
         if self.session.is_none() {
             self.reopen().await;
         }
@@ -367,7 +381,6 @@ impl SessionQueue {
             self.target.report(case, Judgement::error("the server could not be restarted"), None);
             return;
         };
-        let inventory = inventory_for(&self.target, case, body).await;
         let (began, from) = (Instant::now(), session.connection.len());
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
         let (carried, closed) = carry_out_in_parallel(&self.target, case, body, session, &inventory, &kind).await;

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use self::bindings::{Bindings, Item};
 use self::candidates::candidates;
 pub(super) use self::execution_share::ExecutionShare;
+pub(super) use self::lasting_call::LastingCall;
 use self::step_runner::StepRunner;
 pub(super) use self::tool_arguments::MissingValue;
 use super::client_replies::CaseReplies;

@@ -13,6 +13,7 @@ pub(super) mod confirm;
 pub(super) mod confirm_passive;
 pub(super) mod deferred;
 mod execution;
+mod idle_permit;
 pub(super) mod needs;
 pub(super) mod own_process;
 mod parallel_executions;

@@ -1,6 +1,9 @@
 //! What a case needs of the server, compared with what the server declares, and whether it may do harm.
 
+use super::execution::LastingCall;
 use crate::case::{Active, Body, Case, Comparison, ForEach, Placeholder};
+use crate::inventory::{Inventory, Tool};
+use crate::limits::SLOW_CALL;
 use crate::spec::Revision;
 use crate::transcript::SessionParameters;
 
@@ -54,6 +57,19 @@ pub(super) fn is_independent_of_discovery(case: &Case, body: &Active) -> bool {
 /// Whether a case uses the tool that takes longest, which is known once the calls of all are answered.
 pub(super) fn needs_lasting_call(case: &Case) -> bool {
     case.placeholders().contains(&Placeholder::ToolArgumentsLasting)
+}
+
+/// Whether a case waits for calls that take long, or that were not answered at all: it then runs on a process of its own, next
+/// to the others. On a server whose calls are answered soon it shares a session.
+pub(super) fn waits_for_long_calls(case: &Case, inventory: &Inventory) -> bool {
+    let has = |is_wanted: fn(&Tool) -> bool| inventory.tools.iter().any(is_wanted);
+    (case.needs.unanswered_tool && has(Tool::is_unanswered))
+        || (needs_lasting_call(case) && has(|tool| tool.is_served() && takes_long(tool)))
+}
+
+/// Whether a tool has a call that takes a second or longer.
+fn takes_long(tool: &Tool) -> bool {
+    LastingCall::of(tool).is_some_and(|call| call.duration >= SLOW_CALL)
 }
 
 /// Whether a case calls tools of the server, and so needs the outcomes of their first calls.

@@ -10,7 +10,8 @@ use super::case_session::{
     purpose_of, session_refusal, was_refused,
 };
 use super::deferred::report_or_defer;
-use super::needs::compares_with_discovery;
+use super::idle_permit::with_permit;
+use super::needs::{compares_with_discovery, needs_lasting_call};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{SharedResults, is_shared, report_shared};
 use crate::case::{Active, Body, Case, Process, Start};
@@ -32,7 +33,7 @@ pub(in crate::run) fn run_on_own_process(
     let needs = &case.needs;
     let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
     let shared_results = is_shared.then_some(shared_results);
-    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !needs.unanswered_tool && !is_shared;
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !takes_long(&case) && !is_shared;
     let permit_request = at_once.then(|| target.context.request_permit());
     run_own_process(target, case, permit_request, shared_results)
 }
@@ -60,10 +61,6 @@ async fn run_own_process(
             return Vec::new();
         }
     }
-    if case.needs.unanswered_tool {
-        // Which tools answer is known late, and no process waits for that.
-        target.complete_inventory().await;
-    }
     if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
         // No process is needed if there is no such tool.
         let inventory = inventory_for(&target, &case, body).await;
@@ -73,7 +70,9 @@ async fn run_own_process(
         }
     }
     // Those that had to wait for what discovery finds out would be the last of all.
-    let waited = case.needs.client_request.is_some() || (body.process == Process::Fresh && case.needs.tool.is_some());
+    let waited = case.needs.client_request.is_some()
+        || (body.process == Process::Fresh && case.needs.tool.is_some())
+        || takes_long(&case);
     let context = target.context.with_priority(waited);
     let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
     if let Some(reason) = target.stop_reason() {
@@ -89,9 +88,12 @@ async fn run_own_process(
     };
     let inventory = inventory_for(&target, &case, body).await;
     let began = Instant::now();
-    let (carried, others) = match target.stop_reason() {
-        Some(reason) => (Err(Judgement::error(reason)), ClosedSessions::new()),
-        None => run_repeatably(&target, &case, body, &mut session, &inventory).await,
+    let opening = session.connection.opening_time();
+    let ((carried, others), permit) = if let Some(reason) = target.stop_reason() {
+        ((Err(Judgement::error(reason)), ClosedSessions::new()), Some(permit))
+    } else {
+        let run = Box::pin(run_repeatably(&target, &case, body, &mut session, &inventory));
+        with_permit(&context, permit, opening, run).await
     };
     let mut judged = judge(&target, &case, body, &carried);
     if !judged.findings.is_empty()
@@ -106,10 +108,15 @@ async fn run_own_process(
     }
     report_or_defer(&target, &case, judged, carried, began);
     is_unusable(&target, &session);
-    let _permit = context.release_if_idle(permit);
+    let _permit = permit.and_then(|permit| context.release_if_idle(permit));
     let mut closed = vec![close_own(&target, session).await];
     closed.extend(others);
     closed
+}
+
+/// Whether a case is about calls that take long. It begins late, as the tools have to be known.
+fn takes_long(case: &Case) -> bool {
+    needs_lasting_call(case) || case.needs.unanswered_tool
 }
 
 /// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.

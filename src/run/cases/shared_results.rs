@@ -14,6 +14,7 @@ use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
 use super::deferred::report_or_defer;
+use super::idle_permit::with_permit;
 use super::needs::{declares_needed_capabilities, missing_capabilities};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
@@ -144,9 +145,11 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
         return Err(reason.into());
     }
     let mut session = open_for_case(&target, body, purpose_of(case)).await?;
-    let run = carry_out_fresh(&target, case, body, &mut session, inventory).await;
+    let opening = session.connection.opening_time();
+    let run = Box::pin(carry_out_fresh(&target, case, body, &mut session, inventory));
+    let (run, permit) = with_permit(&context, permit, opening, run).await;
     let cut_off = session.connection.has_overflowed();
-    let _permit = context.release_if_idle(permit);
+    let _permit = permit.and_then(|permit| context.release_if_idle(permit));
     let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
     Ok(SharedRun { run, ended, session_parameters, cut_off })
 }

@@ -10,15 +10,15 @@ use crate::limits::{LASTING_CALL, MAX_LASTING_COUNT};
 
 /// A call with the arguments of a tool that make it last.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct LastingCall {
+pub(in crate::run::cases) struct LastingCall {
     pub(super) arguments: Value,
     /// How long the call presumably takes.
-    pub(super) duration: Duration,
+    pub(in crate::run::cases) duration: Duration,
 }
 
 impl LastingCall {
     /// The call of a tool that lasts longest up to some seconds; none if no arguments are known.
-    pub(super) fn of(tool: &Tool) -> Option<Self> {
+    pub(in crate::run::cases) fn of(tool: &Tool) -> Option<Self> {
         let arguments = tool.arguments.clone()?;
         let measured = tool.first_call.map_or(Duration::ZERO, |(_, duration)| duration);
         let plain = Self { arguments, duration: measured };
