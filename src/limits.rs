@@ -499,13 +499,7 @@ pub(crate) const MAX_LASTING_COUNT: f64 = 100.0;
 /// How long a response is waited for that may not come, once later requests are answered.
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// The same where nothing was sent afterwards that could have been answered, in times of the slowest response before it.
-pub(crate) const SETTLE_ALONE_FACTOR: u32 = 10;
-
-/// The least time that it is waited for then.
-pub(crate) const MIN_SETTLE_ALONE: Duration = Duration::from_millis(50);
-
-/// The time that it is waited for then if no response came before it.
+/// The same where nothing was sent afterwards that could have been answered.
 pub(crate) const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
 /// The longest time that it is waited for, however slow the server is.

@@ -33,7 +33,7 @@ pub(in crate::run) fn run_on_own_process(
     let needs = &case.needs;
     let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
     let shared_results = is_shared.then_some(shared_results);
-    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !takes_long(&case) && !is_shared;
+    let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_about_long_calls(&case) && !is_shared;
     let permit_request = at_once.then(|| target.context.request_permit());
     run_own_process(target, case, permit_request, shared_results)
 }
@@ -72,7 +72,7 @@ async fn run_own_process(
     // Those that had to wait for what discovery finds out would be the last of all.
     let waited = case.needs.client_request.is_some()
         || (body.process == Process::Fresh && case.needs.tool.is_some())
-        || takes_long(&case);
+        || is_about_long_calls(&case);
     let context = target.context.with_priority(waited);
     let permit = permit_request.unwrap_or_else(|| context.request_permit()).granted().await;
     if let Some(reason) = target.stop_reason() {
@@ -115,7 +115,7 @@ async fn run_own_process(
 }
 
 /// Whether a case is about calls that take long. It begins late, as the tools have to be known.
-fn takes_long(case: &Case) -> bool {
+fn is_about_long_calls(case: &Case) -> bool {
     needs_lasting_call(case) || case.needs.unanswered_tool
 }
 

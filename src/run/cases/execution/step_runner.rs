@@ -19,8 +19,7 @@ use crate::case::{
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
 use crate::limits::{
-    MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS, MIN_SETTLE_ALONE, SETTLE, SETTLE_ALONE,
-    SETTLE_ALONE_FACTOR, SETTLE_LONGEST,
+    MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS, SETTLE, SETTLE_ALONE, SETTLE_LONGEST,
 };
 use crate::plan::Plan;
 use crate::run::control_request::send_control_request;
@@ -484,14 +483,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         // The time follows that of earlier responses: on a busy machine all take longer. A slow server may answer as late as
         // before, unless it has served what was sent later.
         let is_past = self.since == Since::Answered && !self.silence_is_checked;
-        let limit = match self.slowest {
-            slowest if is_past => SETTLE.max(SETTLE_LONGEST.min(slowest * 4)),
-            Duration::ZERO => SETTLE_ALONE,
-            slowest => {
-                let factor = SETTLE_LONGEST.min(slowest * SETTLE_ALONE_FACTOR);
-                MIN_SETTLE_ALONE.max(factor).max(slowest + slowest / 2)
-            }
-        };
+        let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
+        let limit = limit.max(SETTLE_LONGEST.min(self.slowest * 4));
         let all_arrived = self.wait_for_unsure(limit).await;
         if !all_arrived && self.since == Since::Nothing && self.silence_is_checked {
             // The server may be busy with other sessions. What it answers after that shows that it has come to these. A server
