@@ -27,9 +27,10 @@ pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedToo
     let duration = |tool: &SelectedTool| tool.first_call.unwrap_or_default();
     let expected = (tools.iter().map(duration).sum::<Duration>() / WARM_SPEEDUP).saturating_mul(calls);
     let worker_count = expected.as_micros() / (settings.startup + EXTRA_PROCESS_COST).as_micros();
-    // Processes that wait for slow tools need no processor.
-    let slow = tools.iter().filter(|tool| tool.is_slow()).count();
-    let jobs = if settings.plan.jobs.is_some() { settings.jobs } else { settings.jobs.max(slow.min(MAX_SLOW_JOBS)) };
+    // Processes that wait for slow tools need no processor, and come on top of those that do.
+    let slow = tools.iter().filter(|tool| tool.is_slow()).count().min(MAX_SLOW_JOBS);
+    let waiting = slow.max(usize::from(tools.iter().any(SelectedTool::takes_a_while)));
+    let jobs = if settings.plan.jobs.is_some() { settings.jobs } else { settings.jobs + waiting };
     let jobs = if settings.is_single_process { 1 } else { jobs };
     let most = jobs.min(tools.len()).max(1);
     usize::try_from(worker_count).unwrap_or(usize::MAX).clamp(1, most)

@@ -17,6 +17,11 @@ use crate::spec::{Revision, RevisionSet};
 
 /// The longest delay between two steps, in milliseconds.
 pub(crate) const MAX_WAIT_MS: u64 = 5_000;
+/// About how many pages a list has, to compare the length of cases.
+const USUAL_PAGES: usize = 8;
+/// A case with this many requests, or with waits that take this long, takes long.
+const MANY_REQUESTS: usize = 20;
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// What an active case does.
 #[derive(Debug, Clone)]
@@ -214,6 +219,20 @@ impl Active {
             Action::Paginate { .. } | Action::Close { .. } | Action::Shutdown { .. } | Action::Wait(_) => false,
         };
         self.steps.iter().filter(|step| step.runs_in(revision)).any(|step| may_damage(&step))
+    }
+
+    /// How many requests its steps make one after the other, in any revision, to compare how long cases take.
+    #[must_use]
+    pub fn usual_requests(&self) -> usize {
+        let requests = |step: &Step| if matches!(step.action, Action::Paginate { .. }) { USUAL_PAGES } else { 1 };
+        self.steps.iter().map(requests).sum()
+    }
+
+    /// Whether it takes long by its steps alone: they wait, or make many requests.
+    #[must_use]
+    pub fn takes_long(&self) -> bool {
+        let wait = |step: &Step| if let Action::Wait(wait) = step.action { wait } else { Duration::ZERO };
+        self.steps.iter().map(wait).sum::<Duration>() >= LONG_WAIT || self.usual_requests() >= MANY_REQUESTS
     }
 
     /// Whether a step makes the same HTTP request many times.

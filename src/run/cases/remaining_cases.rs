@@ -6,11 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::additional_session::{Opening, Openings};
 use super::needs::{is_independent_of_discovery, may_damage, uses_tools};
-use crate::case::{Action, Body, Case, Step};
+use crate::case::{Body, Case};
 use crate::spec::Revision;
-
-/// About how many pages a list has, to compare the length of cases.
-const USUAL_PAGES: usize = 8;
 
 /// The cases that are left for several sessions. A clone is the same list.
 #[derive(Clone, Default)]
@@ -32,10 +29,9 @@ impl RemainingCases {
     /// that have to know what the server asks of the client, which is found out late. The items of a case are carried out
     /// side by side, so that their number matters less.
     pub(super) fn put_long_first(&self) {
-        let requests = |step: &Step| if matches!(step.action, Action::Paginate { .. }) { USUAL_PAGES } else { 1 };
         let length = |case: &Arc<Case>| {
             let Body::Active(body) = &case.body else { return (0, false) };
-            (body.steps.iter().map(requests).sum::<usize>(), body.for_each.is_some())
+            (body.usual_requests(), body.for_each.is_some())
         };
         let order = |case: &Arc<Case>| (case.needs.client_request.is_some(), Reverse(length(case)));
         self.cases.lock().unwrap_or_else(PoisonError::into_inner).make_contiguous().sort_by_key(order);

@@ -138,8 +138,8 @@ fn end_only(mut ended: ClosedConnection) -> ClosedConnection {
 
 /// Runs a case on its own process, and closes that.
 async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
-    // Every revision waits for it, unless it says of itself that it runs once.
-    let context = target.context.with_priority(!body.once);
+    // Every revision waits for it; one that says of itself that it runs once has time, unless it would be left at the end.
+    let context = target.context.with_priority(!body.once || body.takes_long());
     let permit = context.request_permit().granted().await;
     if let Some(reason) = target.stop_reason() {
         return Err(reason.into());
