@@ -49,6 +49,28 @@ impl Expected {
         }
     }
 
+    /// Whether any response at all is right.
+    #[must_use]
+    pub fn allows_response(&self) -> bool {
+        let is_response = |outcome: &Outcome| match outcome {
+            Outcome::Result
+            | Outcome::Success
+            | Outcome::ToolError
+            | Outcome::InputRequired
+            | Outcome::Error
+            | Outcome::Malformed => true,
+            Outcome::NoResponse
+            | Outcome::HttpError
+            | Outcome::Closed
+            | Outcome::StdinClosed
+            | Outcome::Sigterm
+            | Outcome::Sigkill => false,
+        };
+        let mut right =
+            self.responses().iter().filter(|response| response.verdict.is_none_or(|it| it == Verdict::Pass));
+        right.any(|response| response.outcome.is_empty() || response.outcome.iter().any(is_response))
+    }
+
     /// Whether having no response is a finding of its own.
     #[must_use]
     pub fn blames_silence(&self) -> bool {

@@ -92,7 +92,8 @@ pub struct Needs {
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
     pub client_request: Option<LazySchema>,
     /// Whether the case is about tools that did not answer their first call: it is repeated for some of them, whose
-    /// responses are waited for six times as long as others. If all tools answered, it is about one of these.
+    /// responses are waited for six times as long as others, on a process of its own. If all tools answered, it is about one
+    /// of these, in the process that it names.
     #[serde(default)]
     pub unanswered_tool: bool,
     /// Whether the case uses the tool whose first call took longest, among those that it may use.

@@ -151,7 +151,10 @@ impl Connection<'_> {
             "notifications/cancelled" => self.state.is_active(Fault::CancelledAnswered),
             "notifications/initialized" => self.state.is_active(Fault::InitializedAnswered),
             "notifications/progress" | "notifications/roots/list_changed" => false,
-            _ => self.state.is_active(Fault::NotificationAnswered),
+            _ => {
+                self.state.is_active(Fault::NotificationAnswered)
+                    || self.state.is_active(Fault::NotificationAnsweredLate)
+            }
         };
         let in_batch = self.state.batch.is_some() && self.state.is_active(Fault::BatchNotificationAnswered);
         if answered || in_batch {

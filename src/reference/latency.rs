@@ -15,6 +15,9 @@ const SLOW_ANSWER: Duration = Duration::from_secs(2);
 /// How long [`Fault::Pauses`] serves nothing, as while memory is cleaned up.
 const PAUSE: Duration = Duration::from_millis(600);
 
+/// How late [`Fault::NotificationAnsweredLate`] answers.
+const LATE_ANSWER: Duration = Duration::from_millis(150);
+
 /// How long [`Fault::SlowCalls`] takes for each call.
 const SLOW_CALL: Duration = Duration::from_secs(5);
 
@@ -44,9 +47,10 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
     if faults.contains(Fault::SlowInTurn) {
         return SLOW_ANSWER;
     }
-    let (Some(method), Some(_)) = (message.get("method").and_then(Value::as_str), message.get("id")) else {
-        return Duration::ZERO;
-    };
+    let Some(method) = message.get("method").and_then(Value::as_str) else { return Duration::ZERO };
+    if message.get("id").is_none() {
+        return if faults.contains(Fault::NotificationAnsweredLate) { LATE_ANSWER } else { Duration::ZERO };
+    }
     let is_call = method == "tools/call";
     let is_of_slow_tool = || message.pointer("/params/name").is_some_and(|name| name == SLOW_TOOL);
     if is_call && faults.contains(Fault::SlowCalls) {
@@ -66,7 +70,14 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
 
 /// Whether any answer takes longer than usual.
 fn is_slow(faults: &FaultSet) -> bool {
-    let slow = [Fault::SlowAnswers, Fault::SlowInTurn, Fault::Pauses, Fault::SlowCalls, Fault::SlowTool];
+    let slow = [
+        Fault::SlowAnswers,
+        Fault::SlowInTurn,
+        Fault::Pauses,
+        Fault::SlowCalls,
+        Fault::SlowTool,
+        Fault::NotificationAnsweredLate,
+    ];
     slow.into_iter().chain(LASTING).any(|fault| faults.contains(fault))
 }
 

@@ -80,11 +80,10 @@ impl TargetRun {
         self.confirmation.spawn(confirm_all(self.target.clone(), unconfirmed));
     }
 
-    /// The active cases for a kind of process. Those about tools that were not answered run on the main session, which knows
-    /// whether there are any.
+    /// The active cases for a kind of process.
     fn active_cases(&self, process: Process) -> Vec<Arc<Case>> {
-        let usual = |case: &Case, own: Process| if case.needs.unanswered_tool { Process::Shared } else { own };
-        let is_for = |case: &&Arc<Case>| matches!(&case.body, Body::Active(Active { process: own, .. }) if usual(case, *own) == process);
+        let is_for =
+            |case: &&Arc<Case>| matches!(&case.body, Body::Active(Active { process: own, .. }) if *own == process);
         self.cases.iter().filter(is_for).cloned().collect()
     }
 

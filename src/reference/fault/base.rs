@@ -40,6 +40,7 @@ macro_rules! base_faults {
             InnerIdAnswered, "inner-id-answered", EVERY, "answers the id in params, if they have one";
             RequestWithoutIdExits, "request-without-id-exits", EVERY, "exits on a request method without an id";
             RequestWithoutIdAnswered, "request-without-id-answered", EVERY, "answers a request method without an id";
+            CallIdLastIgnored, "call-id-last-ignored", EVERY, "ignores a tools/call whose id comes after its method";
             IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";
@@ -48,6 +49,7 @@ macro_rules! base_faults {
             ErrorCodeString, "error-code-string", EVERY, "writes the error code -32601 as a string";
             ErrorMessageStack, "error-message-stack", EVERY, "puts a multi-line stack trace into error messages";
             NotificationAnswered, "notification-answered", EVERY, "answers an unknown notification with an error";
+            NotificationAnsweredLate, "notification-answered-late", EVERY, "answers an unknown notification after 150 ms";
             InitializedAnswered, "initialized-answered", LEGACY, "answers notifications/initialized with an error";
             ServerRequestIdReused, "server-request-id-reused", HANDSHAKE, "uses the same id for every request to the client";
             CancelledAnswered, "cancelled-answered", FROM_2024_11_05, "answers the cancellation of an unknown request with an error";

@@ -55,6 +55,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     since: Since,
     /// Whether a lack of response is checked without being expected.
     silence_is_checked: bool,
+    /// Whether no response but silence is expected of a message, so that a late one is a finding.
+    silence_is_expected: bool,
     /// The longest response time.
     slowest: Duration,
     /// When the last pipelined request was sent, or a later one answered.
@@ -99,6 +101,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             unsure: Vec::new(),
             since: Since::Nothing,
             silence_is_checked: false,
+            silence_is_expected: false,
             slowest: Duration::ZERO,
             heard_at: Instant::now(),
             named: BTreeMap::new(),
@@ -312,7 +315,9 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         // Where the lack of a response is a violation, it is waited for longer, also when later requests are answered.
         let expected = action.expected();
         let is_checked = !expected.responses().is_empty() || expected.otherwise().is_some();
-        self.silence_is_checked |= self.unsure.len() > before && is_checked && !may_be_silent(expected);
+        let is_sent = self.unsure.len() > before;
+        self.silence_is_checked |= is_sent && is_checked && !may_be_silent(expected);
+        self.silence_is_expected |= is_sent && is_checked && !expected.allows_response();
     }
 
     /// Sends a request, and waits for its response unless the next step is to follow at once. Returns the request with
@@ -482,7 +487,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
         }
         // The time follows that of earlier responses: on a busy machine all take longer. A slow server may answer as late as
         // before, unless it has served what was sent later.
-        let is_past = self.since == Since::Answered && !self.silence_is_checked;
+        let is_past = self.since == Since::Answered && !self.silence_is_checked && !self.silence_is_expected;
         let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
         let limit = limit.max(SETTLE_LONGEST.min(self.slowest * 4));
         let all_arrived = self.wait_for_unsure(limit).await;
