@@ -90,7 +90,6 @@ impl<'a> Connection<'a> {
             Ok(value) if self.state.is_enabled(Fault::IdLastRejected) && has_id_last(&value) => {
                 self.receive_invalid_json();
             }
-            Ok(value) if self.state.is_enabled(Fault::CallIdLastIgnored) && has_id_last(&value) && is_call(&value) => {}
             Ok(value) => match request::read(value, |fault| self.state.is_active(fault)) {
                 Reading::As(value) => self.receive_value(value),
                 Reading::Ignored => {}
@@ -151,11 +150,6 @@ impl<'a> Connection<'a> {
     pub(super) fn revision(&self) -> super::revision::Revision {
         self.state.revision()
     }
-}
-
-/// Whether a message calls a tool.
-fn is_call(message: &Value) -> bool {
-    message.get("method").is_some_and(|method| method == "tools/call")
 }
 
 /// Whether the id of a request comes after its method.

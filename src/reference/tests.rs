@@ -365,7 +365,6 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::InitializeModern,
     Fault::InitializeErrorWithoutVersions,
     Fault::NullParamsCrash,
-    Fault::CallIdLastIgnored,
     Fault::UnknownMemberRejectedByCalls,
     Fault::InputBeforeValidation,
     Fault::IdleNotifications,

@@ -45,9 +45,7 @@ fn the_conforming_variants_have_no_finding() -> Result<(), String> {
 }
 
 /// Faults that no case names, because they affect a whole run or are no violation; `hostile/` uses some of them.
-const FAULTS_WITHOUT_CASE: [&str; 57] = [
-    // Another form of `id-last-rejected`: `case/single-cause/call-id-last-ignored`.
-    "call-id-last-ignored",
+const FAULTS_WITHOUT_CASE: [&str; 56] = [
     // Another form of `notification-answered`: `case/single-cause/notification-answered-late`.
     "notification-answered-late",
     // It conforms, if a case whose session ends runs again: `hostile/http/an-ended-session-changes-no-verdict`.

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 40] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 39] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -40,7 +40,6 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 40] = [
     (
         Fault::EmptyParamsExit,
         &[
-            "jsonrpc/member-order",
             "jsonrpc/params-missing",
             "prompts/get/incomplete",
             "resources/read/incomplete",
@@ -56,7 +55,6 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 40] = [
             "jsonrpc/batch-of-notifications",
         ],
     ),
-    (Fault::CallIdLastIgnored, &["jsonrpc/member-order"]),
     (Fault::RequestWithoutIdAnswered, &["jsonrpc/request-without-id"]),
     (Fault::ManyMembersExit, &["jsonrpc/long-parts"]),
     (Fault::CancellationWedges, &["jsonrpc/cancelled-unanswered", "cancellation/without-params"]),

@@ -40,7 +40,6 @@ macro_rules! base_faults {
             InnerIdAnswered, "inner-id-answered", EVERY, "answers the id in params, if they have one";
             RequestWithoutIdExits, "request-without-id-exits", EVERY, "exits on a request method without an id";
             RequestWithoutIdAnswered, "request-without-id-answered", EVERY, "answers a request method without an id";
-            CallIdLastIgnored, "call-id-last-ignored", EVERY, "ignores a tools/call whose id comes after its method";
             IdLastRejected, "id-last-rejected", EVERY, "takes a request whose id comes after its method to be no JSON";
             IdKindsConfused, "id-kinds-confused", EVERY, "answers concurrent requests with ids 7 and \"7\" both under 7";
             ReusedIdRejected, "reused-id-rejected", MODERN, "rejects an id that an earlier request used with -32600";
