@@ -82,13 +82,14 @@ pub(crate) async fn fuzz(
     let single: Vec<_> = saved.into_iter().filter(|(_, regression)| regression.steps.is_empty()).collect();
     let mut fixed = first.prepare(&single).await;
     fixed.extend(sequences.fixed.iter().map(|(oracle, path)| first.fixed_failure(*oracle, path)));
+    let usual = first.usual_durations();
     let (worker_count, fuzzed_tools) = match settings.plan.replay {
         Some(_) => (1, &[][..]),
-        None => (parallel::worker_count(&settings, tools.all()), tools.all()),
+        None => (parallel::worker_count(&settings, tools.all(), &usual), tools.all()),
     };
     let mut workers: Vec<Worker<'_>> = (1..worker_count).map(|_| first.another(&shared_failures)).collect();
     workers.insert(0, first);
-    let fuzzed = parallel::fuzz_all_tools(&mut workers, fuzzed_tools).await;
+    let fuzzed = parallel::fuzz_all_tools(&mut workers, &usual[..fuzzed_tools.len()]).await;
     let mut results = Vec::new();
     for worker in workers {
         results.push(worker.finish().await);

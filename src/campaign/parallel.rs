@@ -14,11 +14,11 @@ use super::tool_run::QueuedTool;
 use super::worker::Worker;
 use crate::campaign::calls::tools::SelectedTool;
 use crate::campaign::calls::value_pool::ValuePool;
-use crate::campaign::limits::{COST_OF_LONGER_TOOL, EXTRA_PROCESS_COST, MAX_SLOW_JOBS, WARM_SPEEDUP};
+use crate::campaign::limits::{COST_OF_LONGER_TOOL, EXTRA_PROCESS_COST, LONGER_CALL, MAX_SLOW_JOBS, WARM_SPEEDUP};
 use crate::spec::Transport;
 
-/// The number of processes whose cost pays off.
-pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedTool]) -> usize {
+/// The number of processes whose cost pays off, where calls of the tools usually take so long.
+pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedTool], usual: &[Duration]) -> usize {
     if settings.plan.max_rate.is_some() || settings.transport == Transport::Http {
         // All workers would share the only process.
         return 1;
@@ -29,7 +29,7 @@ pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedToo
     let worker_count = expected.as_micros() / (settings.startup + EXTRA_PROCESS_COST).as_micros();
     // Processes that wait for slow tools need no processor, and come on top of those that do.
     let slow = tools.iter().filter(|tool| tool.is_slow()).count().min(MAX_SLOW_JOBS);
-    let waiting = slow.max(usize::from(tools.iter().any(SelectedTool::takes_a_while)));
+    let waiting = slow.max(usize::from(usual.iter().any(|duration| *duration >= LONGER_CALL)));
     let jobs = if settings.plan.jobs.is_some() { settings.jobs } else { settings.jobs + waiting };
     let jobs = if settings.is_single_process { 1 } else { jobs };
     let most = jobs.min(tools.len()).max(1);
@@ -37,31 +37,32 @@ pub(super) fn worker_count(settings: &CampaignSettings<'_>, tools: &[SelectedToo
 }
 
 /// Distributes tools among workers, in order: a tool whose calls take longer counts as several others, so that no worker is
-/// left with the rest while another one waits. Durations matter only by that, as the same tools should share a process however
-/// busy the machine is.
-fn distribute(tools: &[SelectedTool], workers: usize) -> Vec<Vec<usize>> {
-    let cost = |tool: &SelectedTool| if tool.takes_a_while() { COST_OF_LONGER_TOOL } else { 1 };
-    let mut order: Vec<usize> = (0..tools.len()).collect();
-    order.sort_by_key(|at| Reverse(cost(&tools[*at])));
+/// left with the rest while another one waits, and comes first there. Durations matter only by that, as the same tools should
+/// share a process however busy the machine is.
+fn distribute(usual: &[Duration], workers: usize) -> Vec<Vec<usize>> {
+    let cost = |tool: usize| if usual[tool] >= LONGER_CALL { COST_OF_LONGER_TOOL } else { 1 };
+    let mut order: Vec<usize> = (0..usual.len()).collect();
+    order.sort_by_key(|tool| Reverse(cost(*tool)));
     let mut queues: Vec<(usize, Vec<usize>)> = vec![(0, Vec::new()); workers];
-    for at in order {
+    for tool in order {
         if let Some((load, queue)) = queues.iter_mut().min_by_key(|(load, _)| *load) {
-            *load += cost(&tools[at]);
-            queue.push(at);
+            *load += cost(tool);
+            queue.push(tool);
         }
     }
+    let longer = |tool: usize| Some(usual[tool]).filter(|duration| *duration >= LONGER_CALL);
     let sorted = |(_, mut queue): (usize, Vec<usize>)| {
-        queue.sort_unstable();
+        queue.sort_unstable_by_key(|tool| (Reverse(longer(*tool)), *tool));
         queue
     };
     queues.into_iter().map(sorted).collect()
 }
 
-/// Fuzzes tools: each one on its own, then with the results of all tools. Failures that were seen once are repeated at the
-/// end. Returns the tools in order.
-pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], tools: &[SelectedTool]) -> Vec<QueuedTool> {
+/// Fuzzes tools, whose calls usually take so long: each one on its own, then with the results of all tools. Failures that were
+/// seen once are repeated at the end. Returns the tools in order.
+pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], usual: &[Duration]) -> Vec<QueuedTool> {
     let of_worker = |tools: Vec<usize>| tools.into_iter().map(QueuedTool::new).collect();
-    let mut queues: Vec<Vec<QueuedTool>> = distribute(tools, workers.len()).into_iter().map(of_worker).collect();
+    let mut queues: Vec<Vec<QueuedTool>> = distribute(usual, workers.len()).into_iter().map(of_worker).collect();
     let alone = workers.iter_mut().zip(&mut queues).map(|(worker, queue)| async move {
         let tools = queue.len();
         for (done, queued) in queue.iter_mut().enumerate() {
@@ -98,23 +99,21 @@ async fn join_all<F: Future<Output = ()>>(futures: Vec<F>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::campaign::process::scripted::selected_tool;
 
     #[test]
     fn a_tool_with_longer_calls_has_a_worker_of_its_own() {
-        let tool = |milliseconds: u64| SelectedTool {
-            first_call: Some(Duration::from_millis(milliseconds)),
-            ..selected_tool("a", &json!({}))
-        };
-        let quick_but_one = [1, 2, 100, 3, 20, 1, 2].map(tool);
+        let quick_but_one = [1, 2, 100, 3, 20, 1, 2].map(Duration::from_millis);
         assert_eq!(distribute(&quick_but_one, 2), [vec![2], vec![0, 1, 3, 4, 5, 6]]);
         assert_eq!(
-            distribute(&[1, 9, 3, 20].map(tool), 2),
+            distribute(&[1, 9, 3, 20].map(Duration::from_millis), 2),
             [vec![0, 2], vec![1, 3]],
             "in turn, however long they took"
+        );
+        assert_eq!(
+            distribute(&[1, 90, 3, 200].map(Duration::from_millis), 1),
+            [vec![3, 1, 0, 2]],
+            "those that take longer first, the longest of all at the beginning"
         );
         assert_eq!(distribute(&[], 1), [Vec::<usize>::new()]);
     }

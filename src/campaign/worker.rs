@@ -20,7 +20,7 @@ use super::tool_run::{QueuedTool, RestOfTool, ToolRun};
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::calls::schedule::{Phase, Schedule, Step};
-use crate::campaign::calls::tools::FuzzTools;
+use crate::campaign::calls::tools::{FuzzTools, SelectedTool};
 use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::failures::failure::{Failure, Failures};
 use crate::campaign::failures::replay::{FixedFailure, Replay};
@@ -105,6 +105,13 @@ impl<'a> Worker<'a> {
             self.budget.stop(problem);
             Vec::new()
         })
+    }
+
+    /// How long a call of each tool usually takes. The first one may have taken longer, as the machine and the server were busy.
+    pub(super) fn usual_durations(&self) -> Vec<Duration> {
+        let tools = self.caller.tools().all().iter().enumerate();
+        let usual = |(tool, selected): (usize, &SelectedTool)| self.canaries.shortest(tool).or(selected.first_call);
+        tools.map(|tool| usual(tool).unwrap_or_default()).collect()
     }
 
     async fn choose_canaries(&mut self) -> Result<(), String> {

@@ -98,7 +98,8 @@ pub(super) struct CaseFile {
     #[cfg_attr(test, schemars(with = "Option<Start>"))]
     pub(super) start: Start,
     /// Whether the case runs once for all revisions with a handshake, each of which judges what it showed: for what does not
-    /// depend on the revision, with a process of the case's own. By default each revision runs it. Over HTTP each does.
+    /// depend on the revision, with a process of the case's own. One that calls a tool runs once for the revisions in which it
+    /// makes the same call. By default each revision runs it. Over HTTP each does.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(super) once: bool,

@@ -91,9 +91,9 @@ pub struct Needs {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::SchemaValue>"))]
     pub client_request: Option<LazySchema>,
-    /// Whether the case is about tools that did not answer their first call: it is repeated for some of them, whose
-    /// responses are waited for six times as long as others, on a process of its own. If all tools answered, it is about one
-    /// of these, in the process that it names.
+    /// Whether the case is about tools that did not answer their first call. If there are any, it is repeated for some of them on
+    /// a process of its own, whatever `process` says, and their responses are waited for six times as long as others. If all
+    /// tools answered, it is about one of those, on the process that `process` names.
     #[serde(default)]
     pub unanswered_tool: bool,
     /// Whether the case uses the tool whose first call took longest, among those that it may use.
@@ -215,5 +215,11 @@ impl Case {
     pub fn placeholders(&self) -> BTreeSet<Placeholder> {
         let Body::Active(act) = &self.body else { return BTreeSet::new() };
         act.steps.iter().flat_map(|step| step.action.placeholders()).collect()
+    }
+
+    /// Whether it uses the tool that takes longest, which is known once the calls of all are answered.
+    #[must_use]
+    pub fn needs_lasting_call(&self) -> bool {
+        self.placeholders().contains(&Placeholder::ToolArgumentsLasting)
     }
 }

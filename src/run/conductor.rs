@@ -90,11 +90,11 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let unsupported_revisions = unsupported_revisions(&context.plan.revisions, &judged);
     let mut targets = JoinSet::new();
-    let shared_results = Arc::default();
+    let shared_runs = Arc::default();
     let (ended, silent): (Vec<_>, Vec<_>) = unanswered.into_iter().partition(|opening| opening.has_ended);
     for opening in silent {
         let (context, under_way) = (context.clone(), context.begin_cases());
-        targets.spawn(target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_results)));
+        targets.spawn(target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_runs)));
     }
     let newest = revisions.iter().max().copied();
     let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
@@ -106,7 +106,7 @@ async fn judge(context: &Context) -> Option<Problem> {
     for (session, under_way) in sessions {
         let fuzzed = every || Some(session.revision) == newest;
         let context = context.with_priority(fuzzed);
-        targets.spawn(target::judge(context, session, fuzzed, under_way, &shared_results));
+        targets.spawn(target::judge(context, session, fuzzed, under_way, &shared_runs));
     }
     let mut problem = None;
     while let Some(finished) = targets.join_next().await {
@@ -115,7 +115,7 @@ async fn judge(context: &Context) -> Option<Problem> {
     // A server that runs only once ends while its other processes run, so it is tried again when there are none.
     for opening in ended {
         let (context, under_way) = (context.clone(), context.begin_cases());
-        let other = target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_results)).await;
+        let other = target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_runs)).await;
         problem = problem.or(other);
     }
     problem.or(unsupported_revisions)

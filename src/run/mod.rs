@@ -17,6 +17,7 @@ mod pagination;
 mod problem;
 mod recording;
 mod revision_probe;
+mod shared_runs;
 mod start_failure;
 mod stream_recording;
 mod target;

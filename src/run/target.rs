@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::fuzzing;
+use super::shared_runs::SharedRuns;
 use super::target_run::{CompletedRun, TargetRun};
 use super::target_state::Target;
 use super::target_summary::{SessionSummary, stop_problem, summarize};
@@ -15,7 +16,6 @@ use crate::run::cases::case_session::{ClosedSession, ClosedSessions};
 use crate::run::cases::confirm_passive::confirm_passive_cases;
 use crate::run::cases::own_process::run_on_own_process;
 use crate::run::cases::passive_cases::judge_passive_cases;
-use crate::run::cases::shared_results::SharedResults;
 use crate::session::{RejectedOpening, Session, full_capabilities};
 use crate::spec::{Revision, Transport};
 use crate::transcript::SessionParameters;
@@ -30,9 +30,9 @@ pub(super) fn judge(
     main: Session,
     fuzzed: bool,
     under_way: ActiveRevision,
-    shared_results: &Arc<SharedResults>,
+    shared_runs: &Arc<SharedRuns>,
 ) -> impl Future<Output = Option<Problem>> + Send + use<> {
-    let run = TargetRun::start(Target::new(context, main.revision), shared_results);
+    let run = TargetRun::start(Target::with_shared_runs(context, main.revision, shared_runs));
     finish(run, main, fuzzed, under_way)
 }
 
@@ -106,7 +106,7 @@ pub(super) async fn judge_unanswered_opening(
     context: Context,
     opening: UnansweredOpening,
     under_way: ActiveRevision,
-    shared_results: Arc<SharedResults>,
+    shared_runs: Arc<SharedRuns>,
 ) -> Option<Problem> {
     let UnansweredOpening { revision, connection, cases, .. } = opening;
     let purpose = format!("main session, {revision}");
@@ -127,7 +127,7 @@ pub(super) async fn judge_unanswered_opening(
         match Session::open(&context, revision, capabilities, purpose.clone(), true).await {
             Ok(session) => {
                 drop(permit);
-                return Box::pin(judge(context, session, false, under_way, &shared_results)).await;
+                return Box::pin(judge(context, session, false, under_way, &shared_runs)).await;
             }
             Err(rejected) => rejected,
         };
@@ -167,7 +167,7 @@ pub(super) async fn judge_cases_without_session(context: &Context, revision: Rev
     target.set_inventory(Arc::default());
     let mut sessions = ClosedSessions::new();
     for case in cases {
-        sessions.extend(run_on_own_process(target.clone(), case, Arc::default()).await);
+        sessions.extend(run_on_own_process(target.clone(), case).await);
     }
     let summary = summarize(&target, None, &Inventory::default(), &SessionSummary::of(&sessions), None);
     context.emit(&Event::TargetFinished(Box::new(summary)));

@@ -18,7 +18,6 @@ use crate::run::cases::confirm::confirm_all;
 use crate::run::cases::deferred::report_deferred;
 use crate::run::cases::own_process::run_on_own_process;
 use crate::run::cases::remaining_cases::EarlyCases;
-use crate::run::cases::shared_results::SharedResults;
 use crate::session::Session;
 
 /// What is known once the active cases have run.
@@ -46,7 +45,7 @@ pub(super) struct TargetRun {
 
 impl TargetRun {
     /// Selects the cases of a target, and starts those that do not run on its main session.
-    pub(super) fn start(target: Target, shared_results: &Arc<SharedResults>) -> Self {
+    pub(super) fn start(target: Target) -> Self {
         let plan = Arc::clone(&target.context.plan);
         let runs = |case: &&Arc<Case>| case.runs_in(target.revision);
         let (cases, inapplicable): (Vec<_>, Vec<_>) =
@@ -65,7 +64,7 @@ impl TargetRun {
         }
         let own = run.active_cases(Process::Fresh).into_iter().chain(run.active_cases(Process::Uninitialized));
         for case in own {
-            run.queues.spawn(run_on_own_process(run.confirmed.clone(), case, Arc::clone(shared_results)));
+            run.queues.spawn(run_on_own_process(run.confirmed.clone(), case));
         }
         run
     }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OnceCell, watch};
 
 use super::idle_sessions::IdleSessions;
+use super::shared_runs::SharedRuns;
 use crate::case::Case;
 use crate::check::{Execution, Judgement, SESSION_ENDED, milliseconds};
 use crate::context::{Context, ProcessPermit};
@@ -26,6 +27,8 @@ use crate::verdict::{Totals, Verdict};
 pub(super) struct Target {
     pub(super) context: Context,
     pub(super) revision: Revision,
+    /// What the cases that run once for all revisions showed.
+    pub(super) shared_runs: Arc<SharedRuns>,
     state: Arc<TargetState>,
     /// Receives failures of active cases for confirmation; `None` if failures are reported immediately.
     unconfirmed: Option<UnboundedSender<UnconfirmedResult>>,
@@ -96,7 +99,12 @@ impl SessionHistory {
 impl Target {
     /// A revision whose failures are reported immediately.
     pub(super) fn new(context: Context, revision: Revision) -> Self {
-        Self { context, revision, state: Arc::default(), unconfirmed: None }
+        Self { context, revision, shared_runs: Arc::default(), state: Arc::default(), unconfirmed: None }
+    }
+
+    /// The same for a revision that carries out no case again that another one ran for all of them.
+    pub(super) fn with_shared_runs(context: Context, revision: Revision, shared_runs: &Arc<SharedRuns>) -> Self {
+        Self { shared_runs: Arc::clone(shared_runs), ..Self::new(context, revision) }
     }
 
     /// The same target, whose failures are confirmed before they are reported if the plan allows retries; the receiver

@@ -1,5 +1,6 @@
 //! Repeats the plain calls of the tools, to see that they still succeed after other calls.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::latency_monitor::is_slower;
@@ -26,6 +27,8 @@ pub(in crate::campaign) enum CanaryScope {
 #[derive(Debug, Clone, Default)]
 pub(in crate::campaign) struct Canaries {
     plain_calls: Vec<FuzzCall>,
+    /// How long the plain call of a tool takes at least, once its process is ready.
+    shortest: BTreeMap<usize, Duration>,
     /// How long the plain call of the current tool took each time.
     times: Vec<Duration>,
     /// Whether a plain call was waited for as long as any other, in vain.
@@ -53,9 +56,16 @@ impl Canaries {
             if outcome(&exchange) != CallOutcome::Success || exchange.duration >= limit {
                 return Ok(());
             }
+            let shortest = self.shortest.entry(canary.tool).or_insert(exchange.duration);
+            *shortest = exchange.duration.min(*shortest);
         }
         self.plain_calls.push(canary);
         Ok(())
+    }
+
+    /// How long the plain call of a tool takes at least, if it was repeated before all others.
+    pub(in crate::campaign) fn shortest(&self, tool: usize) -> Option<Duration> {
+        self.shortest.get(&tool).copied()
     }
 
     /// The plain call of a tool, if it is repeated.

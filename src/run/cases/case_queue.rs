@@ -371,7 +371,7 @@ impl SessionQueue {
         let inventory = inventory_for(&self.target, case, body).await;
         if waits_for_long_calls(case, &inventory) {
             let (target, case) = (self.target.clone(), Arc::clone(case));
-            self.beside.spawn(run_on_own_process(target, case, Arc::default()));
+            self.beside.spawn(run_on_own_process(target, case));
             return;
         }
         if self.session.is_none() {

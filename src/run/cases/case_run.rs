@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::execution::{ExecutionShare, MissingValue, carry_out};
-use super::needs::{
-    declares_needed_capabilities, is_independent_of_discovery, missing_capabilities, needs_lasting_call, uses_tools,
-};
+use super::needs::{declares_needed_capabilities, is_independent_of_discovery, missing_capabilities, uses_tools};
 use crate::case::{Active, Case, Process};
 use crate::check::{self, Execution, Judgement, SESSION_ENDED};
 use crate::inventory::Inventory;
@@ -96,7 +94,7 @@ pub(super) async fn inventory_for(target: &Target, case: &Case, body: &Active) -
         target.first_inventory().await
     } else {
         // A tool that takes long may have been called while another one made requests of the client.
-        let asks = case.needs.client_request.is_some() || needs_lasting_call(case);
+        let asks = case.needs.client_request.is_some() || case.needs_lasting_call();
         // On the main session, cases that use tools wait for the first calls together.
         let calls = body.process != Process::Shared && uses_tools(case, body);
         let lacks = |inventory: &Inventory| {

@@ -88,7 +88,7 @@ async fn repeat(target: &Target, failing: &[Arc<Case>], cases: Vec<Arc<Case>>) -
         let opened = open(&repeated, full_capabilities(target.revision), "confirmation").await;
         drop(permit);
         let main = opened.ok()?;
-        let completed = Box::pin(TargetRun::start(repeated.clone(), &Arc::default()).run_cases(main)).await;
+        let completed = Box::pin(TargetRun::start(repeated.clone()).run_cases(main)).await;
         let judged = judge_passive_cases(&repeated, failing, &completed.sessions).await;
         let is_complete = repeated.stop_reason().is_none();
         is_complete.then(|| judged.into_iter().map(|(case, judgement)| (case.id.clone(), judgement)).collect())

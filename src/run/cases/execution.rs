@@ -16,6 +16,7 @@ mod tool_arguments;
 use std::collections::BTreeSet;
 
 use self::bindings::{Bindings, Item};
+pub(super) use self::candidates::called_first;
 use self::candidates::candidates;
 pub(super) use self::execution_share::ExecutionShare;
 pub(super) use self::lasting_call::LastingCall;

@@ -54,17 +54,12 @@ pub(super) fn is_independent_of_discovery(case: &Case, body: &Active) -> bool {
         && !case.placeholders().iter().any(is_found)
 }
 
-/// Whether a case uses the tool that takes longest, which is known once the calls of all are answered.
-pub(super) fn needs_lasting_call(case: &Case) -> bool {
-    case.placeholders().contains(&Placeholder::ToolArgumentsLasting)
-}
-
 /// Whether a case waits for calls that take long, or that were not answered at all: it then runs on a process of its own, next
 /// to the others. On a server whose calls are answered soon it shares a session.
 pub(super) fn waits_for_long_calls(case: &Case, inventory: &Inventory) -> bool {
     let has = |is_wanted: fn(&Tool) -> bool| inventory.tools.iter().any(is_wanted);
     (case.needs.unanswered_tool && has(Tool::is_unanswered))
-        || (needs_lasting_call(case) && has(|tool| tool.is_served() && takes_long(tool)))
+        || (case.needs_lasting_call() && has(|tool| tool.is_served() && takes_long(tool)))
 }
 
 /// Whether a tool has a call that takes a second or longer.

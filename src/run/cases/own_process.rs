@@ -11,9 +11,9 @@ use super::case_session::{
 };
 use super::deferred::report_or_defer;
 use super::idle_permit::with_permit;
-use super::needs::{compares_with_discovery, needs_lasting_call};
+use super::needs::compares_with_discovery;
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
-use super::shared_results::{SharedResults, is_shared, report_shared};
+use super::shared_results::{is_shared, report_shared};
 use crate::case::{Active, Body, Case, Process, Start};
 use crate::check::{self, Execution, Judgement};
 use crate::context::PermitRequest;
@@ -28,30 +28,25 @@ use crate::session::Session;
 pub(in crate::run) fn run_on_own_process(
     target: Target,
     case: Arc<Case>,
-    shared_results: Arc<SharedResults>,
 ) -> impl Future<Output = ClosedSessions> + Send {
     let needs = &case.needs;
     let is_shared = matches!(&case.body, Body::Active(body) if is_shared(&target, &case, body));
-    let shared_results = is_shared.then_some(shared_results);
     let at_once = needs.client_request.is_none() && needs.tool.is_none() && !is_about_long_calls(&case) && !is_shared;
     let permit_request = at_once.then(|| target.context.request_permit());
-    run_own_process(target, case, permit_request, shared_results)
+    run_own_process(target, case, permit_request, is_shared)
 }
 
 async fn run_own_process(
     target: Target,
     case: Arc<Case>,
     permit_request: Option<PermitRequest>,
-    shared_results: Option<Arc<SharedResults>>,
+    is_shared: bool,
 ) -> ClosedSessions {
     let Body::Active(body) = &case.body else { return Vec::new() };
     if body.start != Start::default() && matches!(target.context.plan.launcher, Launcher::InProcess(_)) {
         let reason = "the case starts the server in a way of its own, and it runs in this process";
         target.report(&case, Judgement::skip(reason), None);
         return Vec::new();
-    }
-    if let Some(shared_results) = shared_results {
-        return report_shared(target, &case, body, &shared_results).await;
     }
     if case.needs.client_request.is_some() {
         // No process is needed if the server does not send such requests.
@@ -68,6 +63,9 @@ async fn run_own_process(
             target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
             return Vec::new();
         }
+    }
+    if is_shared {
+        return report_shared(target, &case, body).await;
     }
     // Those that had to wait for what discovery finds out would be the last of all.
     let waited = case.needs.client_request.is_some()
@@ -116,7 +114,7 @@ async fn run_own_process(
 
 /// Whether a case is about calls that take long. It begins late, as the tools have to be known.
 fn is_about_long_calls(case: &Case) -> bool {
-    needs_lasting_call(case) || case.needs.unanswered_tool
+    case.needs_lasting_call() || case.needs.unanswered_tool
 }
 
 /// Runs a case on a fresh process, and parts of it on further ones if the server is slow; one more process shows whether a list that differs from that of discovery changed.

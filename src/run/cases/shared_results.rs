@@ -1,49 +1,30 @@
 //! Runs cases once for all revisions: those that send the same messages in every handshake revision to an unopened
 //! process, and those that say so themselves. Each revision judges the transcript itself.
 //!
-//! It decides which cases these are and which revision runs them. A failure is confirmed in each revision separately.
+//! It decides which cases these are and which revision runs them. A case that calls a tool runs once for the revisions in
+//! which it is the same call. A failure is confirmed in each revision separately.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
 use tokio::time::Instant;
-
-use tokio::sync::OnceCell;
 
 use super::case_run::{CaseRun, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
     ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
 };
 use super::deferred::report_or_defer;
+use super::execution::called_first;
 use super::idle_permit::with_permit;
-use super::needs::{declares_needed_capabilities, missing_capabilities};
+use super::needs::{declares_needed_capabilities, missing_capabilities, uses_tools};
 use crate::case::{Action, Active, Case, Delivery, Process, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
 use crate::inventory::Inventory;
+use crate::run::shared_runs::SharedRun;
 use crate::run::target_state::Target;
 use crate::session::full_capabilities;
 use crate::spec::{Era, Transport};
 use crate::transcript::{Event, SessionParameters};
-
-/// The results of the cases that run once for all revisions, by case id.
-#[derive(Debug, Default)]
-pub(in crate::run) struct SharedResults(Mutex<BTreeMap<String, Arc<OnceCell<SharedRun>>>>);
-
-/// The result of one case.
-#[derive(Debug)]
-struct SharedRun {
-    run: CaseRun,
-    ended: ClosedConnection,
-    session_parameters: SessionParameters,
-    cut_off: bool,
-}
-
-impl SharedResults {
-    fn cell_of(&self, case: &Case) -> Arc<OnceCell<SharedRun>> {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(cells.entry(case.id.clone()).or_default())
-    }
-}
 
 /// Whether a case runs once for all revisions.
 pub(super) fn is_shared(target: &Target, case: &Case, body: &Active) -> bool {
@@ -71,12 +52,7 @@ fn is_independent_of_revision(case: &Case, body: &Active) -> bool {
 }
 
 /// Judges the transcript of such a case; the first revision to get here runs it.
-pub(super) async fn report_shared(
-    target: Target,
-    case: &Arc<Case>,
-    body: &Active,
-    shared_results: &SharedResults,
-) -> ClosedSessions {
+pub(super) async fn report_shared(target: Target, case: &Arc<Case>, body: &Active) -> ClosedSessions {
     // The waiting revisions hold no permit, and the first to know enough runs the case.
     let inventory = inventory_for(&target, case, body).await;
     let began = Instant::now();
@@ -85,7 +61,9 @@ pub(super) async fn report_shared(
         target.report(case, Judgement::skip(missing_capabilities(case)), Some(began));
         return Vec::new();
     }
-    let cell = shared_results.cell_of(case);
+    let called =
+        if uses_tools(case, body) { called_first(case, body, &inventory, target.revision) } else { String::new() };
+    let cell = target.shared_runs.of(case, called);
     let run_target = target.clone();
     let mut ran_here = false;
     let outcome = cell
@@ -138,8 +116,9 @@ fn end_only(mut ended: ClosedConnection) -> ClosedConnection {
 
 /// Runs a case on its own process, and closes that.
 async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Inventory) -> Result<SharedRun, OpenError> {
-    // Every revision waits for it; one that says of itself that it runs once has time, unless it would be left at the end.
-    let context = target.context.with_priority(!body.once || body.takes_long());
+    // Every revision waits for it; one that says of itself that it runs once has time, unless it would be left at the end, as it
+    // takes long or had to wait for what discovery finds out.
+    let context = target.context.with_priority(!body.once || body.takes_long() || uses_tools(case, body));
     let permit = context.request_permit().granted().await;
     if let Some(reason) = target.stop_reason() {
         return Err(reason.into());
@@ -158,7 +137,6 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
 mod tests {
     use super::*;
     use crate::case::{Body, load};
-    use crate::run::cases::needs::uses_tools;
 
     #[test]
     fn only_independent_cases_run_once_for_all_revisions() {
@@ -180,8 +158,8 @@ mod tests {
         let mut seen = 0;
         for case in &cases {
             let Body::Active(body @ Active { once: true, steps, .. }) = &case.body else { continue };
-            // Which tools answer, and how, may depend on the revision.
-            assert!(!uses_tools(case, body) && !case.needs.unanswered_tool, "{}", case.id);
+            // Which tools are called may depend on the revision, but only one call decides whether a run is shared.
+            assert!(body.for_each.is_none() && !case.needs.unanswered_tool, "{}", case.id);
             let with_handshake: Vec<_> = case.revisions.iter().filter(|one| one.era() == Era::Handshake).collect();
             for step in steps {
                 let carried_out = |one: &&_| step.revisions.is_none_or(|revisions| revisions.contains(**one));

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::bindings::{Bindings, Item};
 use super::lasting_call::LastingCall;
@@ -11,6 +11,7 @@ use crate::case::{Active, Case, ForEach, HintRequest, Placeholder, Process};
 use crate::inventory::{Inventory, Tool};
 use crate::limits::{MAX_ITEMS, MAX_UNANSWERED_TOOLS};
 use crate::session::Session;
+use crate::spec::Revision;
 
 /// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
 pub(super) fn candidates<'a>(
@@ -74,27 +75,11 @@ fn tools<'a>(
         false => 1,
     };
     let hinted = hinted(case, inventory, session);
-    // A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of
-    // the client is better for a case that is not about such requests. Another process may not know the values of
-    // earlier results.
-    let (any_process, this_process): (Vec<&Tool>, Vec<&Tool>) =
-        inventory.tools.iter().filter(|tool| tool.is_served()).partition(|tool| !tool.depends_on_results);
-    let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
-    let (mut plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
-        any_process.into_iter().chain(this_process).partition(|tool| !tool.asks_client());
-    if placeholders.contains(&Placeholder::ToolArgumentsLasting) {
-        plain.sort_by_cached_key(|tool| Reverse(LastingCall::of(tool).map(|call| call.duration)));
-    } else if case.needs.slowest_tool {
-        plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
-    } else {
-        // A slow tool proves no more than another one.
-        plain.sort_by_key(|tool| tool.is_slow());
-    }
     let all = body.for_each.is_some() || client_request.is_some();
     let all = all || case.needs.unanswered_tool;
     let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
     let unanswered = unanswered.into_iter().map(BoundTool::plain);
-    let others = plain.into_iter().chain(requesting).chain(unserved).map(BoundTool::plain);
+    let others = served_in_order(case, body, inventory).into_iter().chain(unserved).map(BoundTool::plain);
     for bound in unanswered.chain(hinted).chain(others) {
         if found.len() >= wanted {
             break;
@@ -102,11 +87,11 @@ fn tools<'a>(
         if found.iter().any(|known| known.tool.name == bound.tool.name) {
             continue;
         }
-        if case.needs.tool.as_ref().is_some_and(|schema| !schema.fits(&bound.tool.definition)) {
+        if !is_of_needed_kind(case, bound.tool) {
             why = MissingValue("no tool that may be called is of the kind that the case needs".to_owned());
             continue;
         }
-        if client_request.is_some_and(|schema| !bound.tool.client_requests.iter().any(|request| schema.fits(request))) {
+        if !makes_needed_request(case, bound.tool) {
             why = MissingValue("the server made no such request of the client during the call of a tool".to_owned());
             continue;
         }
@@ -117,6 +102,55 @@ fn tools<'a>(
         }
     }
     if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Item::Tool).collect()) }
+}
+
+/// The tools that served a call, best first.
+///
+/// A tool whose plain call was served proves more than one that rejects everything, and one that makes no request of the
+/// client is better for a case that is not about such requests. Another process may not know the values of earlier results.
+fn served_in_order<'a>(case: &Case, body: &Active, inventory: &'a Inventory) -> Vec<&'a Tool> {
+    let (any_process, this_process): (Vec<&Tool>, Vec<&Tool>) =
+        inventory.tools.iter().filter(|tool| tool.is_served()).partition(|tool| !tool.depends_on_results);
+    let this_process = this_process.into_iter().filter(|_| body.process == Process::Shared);
+    let (mut plain, requesting): (Vec<&Tool>, Vec<&Tool>) =
+        any_process.into_iter().chain(this_process).partition(|tool| !tool.asks_client());
+    if case.needs_lasting_call() {
+        plain.sort_by_cached_key(|tool| Reverse(LastingCall::of(tool).map(|call| call.duration)));
+    } else if case.needs.slowest_tool {
+        plain.sort_by_key(|tool| Reverse(tool.first_call.map(|(_, duration)| duration)));
+    } else {
+        // A slow tool proves no more than another one.
+        plain.sort_by_key(|tool| tool.is_slow());
+    }
+    plain.extend(requesting);
+    plain
+}
+
+/// Whether the definition of a tool is of the kind that a case needs.
+fn is_of_needed_kind(case: &Case, tool: &Tool) -> bool {
+    case.needs.tool.as_ref().is_none_or(|schema| schema.fits(&tool.definition))
+}
+
+/// Whether a tool made the request of the client that a case needs.
+fn makes_needed_request(case: &Case, tool: &Tool) -> bool {
+    let needed = case.needs.client_request.as_ref();
+    needed.is_none_or(|schema| tool.client_requests.iter().any(|request| schema.fits(request)))
+}
+
+/// The call that a case makes first, as a text: two revisions in which it is the same may share one run of the case. A hint is
+/// for one revision.
+pub(in crate::run::cases) fn called_first(
+    case: &Case,
+    body: &Active,
+    inventory: &Inventory,
+    revision: Revision,
+) -> String {
+    if inventory.hint_results.iter().any(|followed| followed.applies_to(case, revision)) {
+        return format!("hint for {revision}");
+    }
+    let suits = |tool: &&Tool| is_of_needed_kind(case, tool) && makes_needed_request(case, tool);
+    let Some(tool) = served_in_order(case, body, inventory).into_iter().find(suits) else { return String::new() };
+    json!([tool.name, tool.arguments]).to_string()
 }
 
 /// The tools that served hints for the case, with the arguments of the hints.
