@@ -246,7 +246,9 @@ impl Session {
     pub(crate) fn complete(&mut self, message: &Value, is_request: bool, meta: Option<&Value>) -> Value {
         let Value::Object(given) = message else { return message.clone() };
         let mut whole = Map::new();
-        whole.insert("jsonrpc".to_owned(), given.get("jsonrpc").cloned().unwrap_or_else(|| json!("2.0")));
+        if !given.contains_key("jsonrpc") {
+            whole.insert("jsonrpc".to_owned(), json!("2.0"));
+        }
         if is_request && !given.contains_key("id") {
             whole.insert("id".to_owned(), json!(self.new_id()));
         }

@@ -168,9 +168,36 @@ fn hinted<'a>(case: &Case, inventory: &'a Inventory, session: &Session) -> Vec<B
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
+    use crate::case::{Body, load};
+    use crate::inventory::FirstCallOutcome;
+    use crate::plan::CallPolicy;
+
+    #[test]
+    fn the_first_call_of_a_case_is_that_of_the_best_tool() {
+        let cases = load(None, &[]).expect("they are sound");
+        let case = cases.iter().find(|case| case.id == "tools/call/callable-again").expect("it exists");
+        let Body::Active(body) = &case.body else { panic!("it sends messages") };
+        let served = |name: &str, millis: u64| {
+            let definition = json!({"name": name, "inputSchema": {"type": "object"}});
+            let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
+            tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(millis)));
+            tool
+        };
+        let called = |tools: &[(&str, u64)]| {
+            let tools = tools.iter().map(|(name, millis)| served(name, *millis)).collect();
+            called_first(case, body, &Inventory { tools, ..Inventory::default() }, Revision::V2025_11_25)
+        };
+        let echo = called(&[("echo", 1), ("add", 1)]);
+        assert_eq!(echo, r#"["echo",{}]"#);
+        assert_eq!(called(&[("slow", 2_000), ("echo", 3)]), echo, "slow tools come last");
+        assert_ne!(called(&[("add", 1), ("echo", 1)]), echo);
+        assert_eq!(called(&[]), "");
+    }
 
     #[test]
     fn a_case_is_repeated_for_each_listed_resource_and_prompt() {
