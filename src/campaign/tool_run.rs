@@ -30,8 +30,9 @@ pub(super) struct ToolRun {
     crashes: KnownCrashes,
     /// The calls whose arguments ask the tool to wait.
     long_calls: LongCalls,
-    /// How long the quickest call that succeeded took.
-    quickest: Option<Duration>,
+    /// How many calls succeeded, and how many of them took no while.
+    successes: u64,
+    quick_successes: u64,
 }
 
 impl ToolRun {
@@ -43,7 +44,8 @@ impl ToolRun {
             counts: ToolCounts::default(),
             pool: ValuePool::default(),
             crashes: KnownCrashes::default(),
-            quickest: None,
+            successes: 0,
+            quick_successes: 0,
         }
     }
 
@@ -110,7 +112,8 @@ impl ToolRun {
             self.call_plan.add_to_corpus(call);
         }
         if call.validity == Validity::Valid && outcome == CallOutcome::Success {
-            self.quickest = Some(self.quickest.map_or(exchange.duration, |quickest| quickest.min(exchange.duration)));
+            self.successes += 1;
+            self.quick_successes += u64::from(exchange.duration < LONGER_CALL);
             self.call_plan.record_success(call);
             if let Some(result) = exchange.responses.first().and_then(|answer| answer.get("result")) {
                 self.pool.learn(self.call_plan.tool(), result, call);
@@ -123,9 +126,10 @@ impl ToolRun {
         self.counts.total() + calls_left >= self.call_plan.total()
     }
 
-    /// Whether a call succeeded quickly, though the first one may have taken longer, as it does while a server loads things.
+    /// Whether most calls that succeeded were quick, though the first one may have taken longer, as it does while a server
+    /// loads things. Some calls of a slow tool are quick: its arguments ask for nothing.
     pub(super) fn is_quick(&self) -> bool {
-        self.quickest.is_some_and(|duration| duration < LONGER_CALL)
+        self.quick_successes * 2 > self.successes
     }
 
     /// Whether most calls got a usable response.

@@ -231,8 +231,15 @@ impl Active {
     /// Whether it takes long by its steps alone: they wait, or make many requests.
     #[must_use]
     pub fn takes_long(&self) -> bool {
-        let wait = |step: &Step| if let Action::Wait(wait) = step.action { wait } else { Duration::ZERO };
-        self.steps.iter().map(wait).sum::<Duration>() >= LONG_WAIT || self.usual_requests() >= MANY_REQUESTS
+        self.steps.iter().map(Step::wait).sum::<Duration>() >= LONG_WAIT || self.usual_requests() >= MANY_REQUESTS
+    }
+
+    /// How long a call has to run, so that a step still finds it open; `None` if no step needs that.
+    #[must_use]
+    pub fn wait_while_open(&self) -> Option<Duration> {
+        let needs = |step: &Step| matches!(&step.action, Action::Notification { while_open: Some(_), .. });
+        let first = self.steps.iter().position(needs)?;
+        Some(self.steps.iter().take(first).map(Step::wait).sum())
     }
 
     /// Whether a step makes the same HTTP request many times.
@@ -247,6 +254,11 @@ impl Step {
     #[must_use]
     pub fn runs_in(&self, revision: Revision) -> bool {
         self.revisions.is_none_or(|revisions| revisions.contains(revision))
+    }
+
+    /// How long it waits before the next step.
+    fn wait(&self) -> Duration {
+        if let Action::Wait(wait) = self.action { wait } else { Duration::ZERO }
     }
 
     /// Whether it makes an HTTP request of its own.

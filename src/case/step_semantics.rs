@@ -38,9 +38,6 @@ const NOT_SILENT: &[&str] = &["send", "notify", "batch", "raw", "paginate", "ret
 /// The outcomes of `shutdown`, and of nothing else.
 const SHUTDOWN_OUTCOMES: [&str; 3] = ["stdin-closed", "sigterm", "sigkill"];
 
-/// The arguments of a call that takes long.
-const LASTING_CALL: &str = "${tool.arguments.lasting}";
-
 /// The names under which steps save values.
 #[derive(Default)]
 struct Saved {
@@ -63,12 +60,7 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
     if case.contains_key("start") && !matches!(text(case, "process"), Some("fresh" | "uninitialized")) {
         checker.report_name("/start", "`start` needs a process of the case's own: set `process` to `fresh`");
     }
-    // A case about calls that take long has a process of its own wherever there are such calls.
-    let is_about_long_calls = || case.get("steps").is_some_and(|steps| steps.to_string().contains(LASTING_CALL));
-    if case.contains_key("once")
-        && !matches!(text(case, "process"), Some("fresh" | "uninitialized"))
-        && !is_about_long_calls()
-    {
+    if case.contains_key("once") && !matches!(text(case, "process"), Some("fresh" | "uninitialized")) {
         checker.report_name("/once", "`once` needs a process of the case's own: set `process` to `fresh`");
     }
     if let Some(declare) = case.get("client-capabilities") {

@@ -174,14 +174,16 @@ impl AskedTime {
     }
 
     /// How long a call takes if its arguments mean what their names say: all that it waits, as often as it counts. Zero if the
-    /// tool has no argument that says how long; each time that one with such an argument counts takes a moment.
+    /// tool has no argument that says how long; each time that one with such an argument counts takes a moment. A part of one
+    /// time may be what the tool divides its wait by.
     pub(crate) fn in_call(&self, arguments: &Value) -> Duration {
         let waits = self.0.iter().filter_map(|argument| Some((argument, argument.in_a_second()?)));
         let waits =
             waits.map(|(argument, in_a_second)| argument.value_in(arguments).unwrap_or(0.0).max(0.0) / in_a_second);
         let Some(waits) = waits.reduce(|one, other| one + other) else { return Duration::ZERO };
         let counts = self.0.iter().filter(|argument| argument.is_count());
-        let times: f64 = counts.filter_map(|count| count.value_in(arguments)).map(|count| count.max(1.0)).product();
+        let factor = |count: f64| if count > 0.0 { count.max(count.recip()) } else { 1.0 };
+        let times: f64 = counts.filter_map(|count| count.value_in(arguments)).map(factor).product();
         Duration::try_from_secs_f64(waits.max(SHORTEST_WAIT) * times).unwrap_or(Duration::MAX)
     }
 
@@ -261,6 +263,8 @@ mod tests {
         assert_eq!(asked(&steps, &json!({})), seconds(10));
         assert_eq!(asked(&steps, &json!({"duration": 2, "steps": 4})), seconds(8));
         assert_eq!(asked(&steps, &json!({"duration": 0, "steps": 1e4})), seconds(10), "a step takes a moment");
+        assert_eq!(asked(&steps, &json!({"duration": 2, "steps": 0.25})), seconds(8), "the wait may be divided by it");
+        assert_eq!(asked(&steps, &json!({"duration": 2, "steps": -4})), seconds(2));
         let poll = json!({"intervalMs": {"type": "integer"}});
         assert_eq!(asked(&poll, &json!({"intervalMs": 250})), Duration::from_millis(250));
         let count = json!({"count": {"type": "integer"}, "max_wait": {"type": "integer"}});

@@ -12,7 +12,7 @@ use super::attribution::attribute_side_by_side;
 use super::case_run::{inventory_for, judge};
 use super::case_session::{ClosedSessions, OpenError, close, is_unusable, open};
 use super::deferred::rests_on_open_silence;
-use super::needs::{may_damage, uses_tools, waits_for_long_calls};
+use super::needs::{may_damage, uses_tools, waits_for_unanswered_calls};
 use super::own_process::run_on_own_process;
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::remaining_cases::{EarlyCases, QueuedCases, RemainingCases};
@@ -369,7 +369,7 @@ impl SessionQueue {
             return;
         }
         let inventory = inventory_for(&self.target, case, body).await;
-        if waits_for_long_calls(case, &inventory) {
+        if waits_for_unanswered_calls(case, &inventory) {
             let (target, case) = (self.target.clone(), Arc::clone(case));
             self.beside.spawn(run_on_own_process(target, case));
             return;

@@ -3,7 +3,6 @@
 use super::execution::LastingCall;
 use crate::case::{Active, Body, Case, Comparison, ForEach, Placeholder};
 use crate::inventory::{Inventory, Tool};
-use crate::limits::SLOW_CALL;
 use crate::spec::Revision;
 use crate::transcript::SessionParameters;
 
@@ -54,17 +53,17 @@ pub(super) fn is_independent_of_discovery(case: &Case, body: &Active) -> bool {
         && !case.placeholders().iter().any(is_found)
 }
 
-/// Whether a case waits for calls that take long, or that were not answered at all: it then runs on a process of its own, next
-/// to the others. On a server whose calls are answered soon it shares a session.
-pub(super) fn waits_for_long_calls(case: &Case, inventory: &Inventory) -> bool {
-    let has = |is_wanted: fn(&Tool) -> bool| inventory.tools.iter().any(is_wanted);
-    (case.needs.unanswered_tool && has(Tool::is_unanswered))
-        || (case.needs_lasting_call() && has(|tool| tool.is_served() && takes_long(tool)))
+/// Whether a case waits for calls that were not answered: it then runs on a process of its own, next to the others. On a server
+/// that answers its calls it shares a session.
+pub(super) fn waits_for_unanswered_calls(case: &Case, inventory: &Inventory) -> bool {
+    case.needs.unanswered_tool && inventory.tools.iter().any(Tool::is_unanswered)
 }
 
-/// Whether a tool has a call that takes a second or longer.
-fn takes_long(tool: &Tool) -> bool {
-    LastingCall::of(tool).is_some_and(|call| call.duration >= SLOW_CALL)
+/// Whether no call of a tool takes as long as a case needs one.
+pub(super) fn lacks_lasting_call(case: &Case, body: &Active, inventory: &Inventory) -> bool {
+    let Some(needed) = body.wait_while_open().filter(|_| case.needs_lasting_call()) else { return false };
+    let lasts = |tool: &Tool| LastingCall::of(tool).is_some_and(|call| call.duration > needed);
+    !inventory.tools.iter().any(|tool| tool.is_served() && lasts(tool))
 }
 
 /// Whether a case calls tools of the server, and so needs the outcomes of their first calls.
@@ -78,4 +77,32 @@ pub(super) fn uses_tools(case: &Case, body: &Active) -> bool {
 /// Whether a case may damage its session.
 pub(super) fn may_damage(case: &Case, revision: Revision) -> bool {
     matches!(&case.body, Body::Active(body) if body.may_damage_session(revision))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::case::load;
+    use crate::inventory::FirstCallOutcome;
+    use crate::plan::CallPolicy;
+
+    #[test]
+    fn a_case_about_calls_that_last_needs_one_that_is_open_when_it_is_cancelled() {
+        let cases = load(None, &[]).expect("they are sound");
+        let lacks = |id: &str, millis: u64| {
+            let case = cases.iter().find(|case| case.id == id).expect("it exists");
+            let Body::Active(body) = &case.body else { panic!("it sends messages") };
+            let definition = json!({"name": "render", "inputSchema": {"type": "object"}});
+            let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
+            tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(millis)));
+            lacks_lasting_call(case, body, &Inventory { tools: vec![tool], ..Inventory::default() })
+        };
+        assert!(lacks("cancellation/running", 90) && !lacks("cancellation/running", 110));
+        assert!(lacks("cancellation/running-twice", 590) && !lacks("cancellation/running-twice", 610));
+        assert!(!lacks("tools/call/callable-again", 1), "it needs no such call");
+    }
 }

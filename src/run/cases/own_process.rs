@@ -11,7 +11,7 @@ use super::case_session::{
 };
 use super::deferred::report_or_defer;
 use super::idle_permit::with_permit;
-use super::needs::compares_with_discovery;
+use super::needs::{compares_with_discovery, lacks_lasting_call};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
 use super::shared_results::{is_shared, report_shared};
 use crate::case::{Active, Body, Case, Process, Start};
@@ -61,6 +61,14 @@ async fn run_own_process(
         let inventory = inventory_for(&target, &case, body).await;
         if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
             target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
+            return Vec::new();
+        }
+    }
+    if case.needs_lasting_call() {
+        // No process is needed if every call is over before it could be cancelled.
+        let inventory = inventory_for(&target, &case, body).await;
+        if target.stop_reason().is_none() && lacks_lasting_call(&case, body, &inventory) {
+            target.report(&case, Judgement::skip("no tool has a call that takes as long as the case needs"), None);
             return Vec::new();
         }
     }

@@ -75,11 +75,8 @@ fn tools<'a>(
         false => 1,
     };
     let hinted = hinted(case, inventory, session);
-    let all = body.for_each.is_some() || client_request.is_some();
-    let all = all || case.needs.unanswered_tool;
-    let unserved = inventory.tools.iter().filter(|tool| tool.is_usable() && !tool.is_served() && all);
     let unanswered = unanswered.into_iter().map(BoundTool::plain);
-    let others = served_in_order(case, body, inventory).into_iter().chain(unserved).map(BoundTool::plain);
+    let others = in_order(case, body, inventory).map(BoundTool::plain);
     for bound in unanswered.chain(hinted).chain(others) {
         if found.len() >= wanted {
             break;
@@ -102,6 +99,14 @@ fn tools<'a>(
         }
     }
     if found.is_empty() { Err(why) } else { Ok(found.into_iter().map(Item::Tool).collect()) }
+}
+
+/// The tools that may be called for a case, best first: those that served a call, and the others if the case is about all
+/// tools or about what a call shows even if it fails.
+fn in_order<'a>(case: &Case, body: &Active, inventory: &'a Inventory) -> impl Iterator<Item = &'a Tool> {
+    let all = body.for_each.is_some() || case.needs.client_request.is_some() || case.needs.unanswered_tool;
+    let unserved = inventory.tools.iter().filter(move |tool| all && tool.is_usable() && !tool.is_served());
+    served_in_order(case, body, inventory).into_iter().chain(unserved)
 }
 
 /// The tools that served a call, best first.
@@ -148,8 +153,9 @@ pub(in crate::run::cases) fn called_first(
     if inventory.hint_results.iter().any(|followed| followed.applies_to(case, revision)) {
         return format!("hint for {revision}");
     }
-    let suits = |tool: &&Tool| is_of_needed_kind(case, tool) && makes_needed_request(case, tool);
-    let Some(tool) = served_in_order(case, body, inventory).into_iter().find(suits) else { return String::new() };
+    let suits =
+        |tool: &&Tool| tool.arguments.is_some() && is_of_needed_kind(case, tool) && makes_needed_request(case, tool);
+    let Some(tool) = in_order(case, body, inventory).find(suits) else { return String::new() };
     json!([tool.name, tool.arguments]).to_string()
 }
 
@@ -197,6 +203,28 @@ mod tests {
         assert_eq!(called(&[("slow", 2_000), ("echo", 3)]), echo, "slow tools come last");
         assert_ne!(called(&[("add", 1), ("echo", 1)]), echo);
         assert_eq!(called(&[]), "");
+    }
+
+    #[test]
+    fn the_first_call_of_a_case_about_client_requests_may_be_one_that_failed() {
+        let cases = load(None, &[]).expect("they are sound");
+        let case = cases.iter().find(|case| case.id == "lifecycle/unanswered-request").expect("it exists");
+        let Body::Active(body) = &case.body else { panic!("it sends messages") };
+        let asking = |name: &str, outcome: FirstCallOutcome| {
+            let definition = json!({"name": name, "inputSchema": {"type": "object"}});
+            let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
+            tool.first_call = Some((outcome, Duration::from_millis(1)));
+            tool.client_requests = vec![json!({"method": "sampling/createMessage"})];
+            tool
+        };
+        let called = |tools: Vec<Tool>| {
+            called_first(case, body, &Inventory { tools, ..Inventory::default() }, Revision::V2025_11_25)
+        };
+        assert_eq!(called(vec![asking("sample", FirstCallOutcome::Failed)]), r#"["sample",{}]"#);
+        let served = vec![asking("sample", FirstCallOutcome::Failed), asking("ask", FirstCallOutcome::Served)];
+        assert_eq!(called(served), r#"["ask",{}]"#);
+        let unknown = Tool { arguments: None, ..asking("sample", FirstCallOutcome::Failed) };
+        assert_eq!(called(vec![unknown]), "", "without arguments no call is made");
     }
 
     #[test]
