@@ -89,7 +89,7 @@ pub(crate) async fn fuzz(
     };
     let mut workers: Vec<Worker<'_>> = (1..worker_count).map(|_| first.another(&shared_failures)).collect();
     workers.insert(0, first);
-    let fuzzed = parallel::fuzz_all_tools(&mut workers, &usual[..fuzzed_tools.len()]).await;
+    let fuzzed = parallel::fuzz_all_tools(&mut workers, &usual[..fuzzed_tools.len()], settings.jobs).await;
     let mut results = Vec::new();
     for worker in workers {
         results.push(worker.finish().await);

@@ -4,8 +4,10 @@
 //! never on the process they are sent to. So the same seed yields the same calls for any number of processes.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -58,15 +60,58 @@ fn distribute(usual: &[Duration], workers: usize) -> Vec<Vec<usize>> {
     queues.into_iter().map(sorted).collect()
 }
 
+/// The tools that no worker has begun with.
+struct ToolQueues {
+    state: Mutex<QueueState>,
+    /// With how many workers at work, this one included, a worker may take over a tool: one that came on top of the processors,
+    /// to wait for a slow tool, takes none from the others.
+    jobs: usize,
+}
+
+struct QueueState {
+    /// The queue of each worker.
+    queues: Vec<VecDeque<usize>>,
+    /// How many workers are at work.
+    at_work: usize,
+}
+
+impl ToolQueues {
+    fn new(queues: Vec<Vec<usize>>, jobs: usize) -> Self {
+        let queues: Vec<_> = queues.into_iter().map(VecDeque::from).collect();
+        Self { state: Mutex::new(QueueState { at_work: queues.len(), queues }), jobs }
+    }
+
+    /// The next tool of a worker, and how many it has left with this one; with `None` it ends. A worker that has none left takes
+    /// over the last one of the longest queue, if it may: how long a tool takes depends on what it shows, which is not known
+    /// before.
+    fn next(&self, worker: usize, may_take_over: bool) -> Option<(usize, usize)> {
+        let QueueState { queues, at_work } = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tool) = queues[worker].pop_front() {
+            return Some((tool, queues[worker].len() + 1));
+        }
+        // The first of those that are equally long.
+        let longest = queues.iter_mut().rev().max_by_key(|queue| queue.len());
+        let taken = longest.filter(|_| may_take_over && *at_work <= self.jobs).and_then(VecDeque::pop_back);
+        if taken.is_none() {
+            *at_work -= 1;
+        }
+        taken.map(|tool| (tool, 1))
+    }
+}
+
 /// Fuzzes tools, whose calls usually take so long: each one on its own, then with the results of all tools. Failures that were
 /// seen once are repeated at the end. Returns the tools in order.
-pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], usual: &[Duration]) -> Vec<QueuedTool> {
-    let of_worker = |tools: Vec<usize>| tools.into_iter().map(QueuedTool::new).collect();
-    let mut queues: Vec<Vec<QueuedTool>> = distribute(usual, workers.len()).into_iter().map(of_worker).collect();
-    let alone = workers.iter_mut().zip(&mut queues).map(|(worker, queue)| async move {
-        let tools = queue.len();
-        for (done, queued) in queue.iter_mut().enumerate() {
-            worker.fuzz_alone(queued, tools - done).await;
+pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], usual: &[Duration], jobs: usize) -> Vec<QueuedTool> {
+    let waiting = ToolQueues::new(distribute(usual, workers.len()), jobs);
+    let mut queues: Vec<Vec<QueuedTool>> = workers.iter().map(|_| Vec::new()).collect();
+    let waiting = &waiting;
+    let alone = workers.iter_mut().zip(&mut queues).enumerate().map(|(index, (worker, queue))| async move {
+        loop {
+            let may_take_over = !worker.is_over();
+            let Some((tool, tools)) = waiting.next(index, may_take_over) else { break };
+            let mut next = QueuedTool::new(tool);
+            worker.fuzz_alone(&mut next, tools).await;
+            queue.push(next);
         }
     });
     join_all(alone.collect()).await;
@@ -116,5 +161,18 @@ mod tests {
             "those that take longer first, the longest of all at the beginning"
         );
         assert_eq!(distribute(&[], 1), [Vec::<usize>::new()]);
+    }
+
+    #[test]
+    fn a_worker_without_tools_takes_over_the_last_one_of_the_longest_queue() {
+        let queues = ToolQueues::new(vec![vec![2], vec![0, 1, 3], vec![4, 5, 6]], 2);
+        assert_eq!(queues.next(0, true), Some((2, 1)));
+        assert_eq!(queues.next(1, true), Some((0, 3)));
+        assert_eq!(queues.next(0, true), None, "more workers are at work than may be");
+        assert_eq!((queues.next(1, true), queues.next(1, true)), (Some((1, 2)), Some((3, 1))));
+        assert_eq!(queues.next(1, true), Some((6, 1)));
+        assert_eq!(queues.next(2, true), Some((4, 2)));
+        assert_eq!(queues.next(1, false), None, "its time is over");
+        assert_eq!((queues.next(2, true), queues.next(2, true)), (Some((5, 1)), None));
     }
 }

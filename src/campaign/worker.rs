@@ -239,7 +239,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Whether fuzzing has to stop.
-    fn is_over(&mut self) -> bool {
+    pub(super) fn is_over(&mut self) -> bool {
         let situation = self.situation();
         self.budget.is_over(Instant::now(), situation)
     }

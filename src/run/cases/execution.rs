@@ -16,8 +16,8 @@ mod tool_arguments;
 use std::collections::BTreeSet;
 
 use self::bindings::{Bindings, Item};
-pub(super) use self::candidates::called_first;
 use self::candidates::candidates;
+pub(super) use self::candidates::{NO_TOOL_SERVED, called_first};
 pub(super) use self::execution_share::ExecutionShare;
 pub(super) use self::lasting_call::LastingCall;
 use self::step_runner::StepRunner;

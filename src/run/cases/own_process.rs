@@ -10,6 +10,7 @@ use super::case_session::{
     purpose_of, session_refusal, was_refused,
 };
 use super::deferred::report_or_defer;
+use super::execution::NO_TOOL_SERVED;
 use super::idle_permit::with_permit;
 use super::needs::{compares_with_discovery, lacks_lasting_call};
 use super::parallel_executions::{SessionKind, carry_out_in_parallel};
@@ -17,7 +18,7 @@ use super::shared_results::{is_shared, report_shared};
 use crate::case::{Active, Body, Case, Process, Start};
 use crate::check::{self, Execution, Judgement};
 use crate::context::PermitRequest;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Tool};
 use crate::plan::Launcher;
 use crate::run::target_state::Target;
 use crate::session::Session;
@@ -48,29 +49,9 @@ async fn run_own_process(
         target.report(&case, Judgement::skip(reason), None);
         return Vec::new();
     }
-    if case.needs.client_request.is_some() {
-        // No process is needed if the server does not send such requests.
-        let inventory = target.complete_inventory().await;
-        if let Some(reason) = reason_without_client_request(&case, &inventory) {
-            target.report(&case, Judgement::skip(reason), None);
-            return Vec::new();
-        }
-    }
-    if let (Process::Fresh, Some(needed)) = (body.process, &case.needs.tool) {
-        // No process is needed if there is no such tool.
-        let inventory = inventory_for(&target, &case, body).await;
-        if target.stop_reason().is_none() && !inventory.tools.iter().any(|tool| needed.fits(&tool.definition)) {
-            target.report(&case, Judgement::skip("the server has no tool of the kind that the case needs"), None);
-            return Vec::new();
-        }
-    }
-    if case.needs_lasting_call() {
-        // No process is needed if every call is over before it could be cancelled.
-        let inventory = inventory_for(&target, &case, body).await;
-        if target.stop_reason().is_none() && lacks_lasting_call(&case, body, &inventory) {
-            target.report(&case, Judgement::skip("no tool has a call that takes as long as the case needs"), None);
-            return Vec::new();
-        }
+    if let Some(reason) = reason_without_process(&target, &case, body).await {
+        target.report(&case, Judgement::skip(reason), None);
+        return Vec::new();
     }
     if is_shared {
         return report_shared(target, &case, body).await;
@@ -118,6 +99,33 @@ async fn run_own_process(
     let mut closed = vec![close_own(&target, session).await];
     closed.extend(others);
     closed
+}
+
+/// Why a case needs no process: the server has no tool that it is for.
+async fn reason_without_process(target: &Target, case: &Case, body: &Active) -> Option<String> {
+    if case.needs.client_request.is_some() {
+        let inventory = target.complete_inventory().await;
+        if let Some(reason) = reason_without_client_request(case, &inventory) {
+            return Some(reason);
+        }
+    }
+    let needed = case.needs.tool.as_ref().filter(|_| body.process == Process::Fresh);
+    if needed.is_none() && !case.needs_lasting_call() {
+        return None;
+    }
+    let inventory = inventory_for(target, case, body).await;
+    if target.stop_reason().is_some() {
+        return None;
+    }
+    if needed.is_some_and(|needed| !inventory.tools.iter().any(|tool| needed.fits(&tool.definition))) {
+        return Some("the server has no tool of the kind that the case needs".to_owned());
+    }
+    lacks_lasting_call(case, body, &inventory).then(|| {
+        let is_served = inventory.tools.iter().any(Tool::is_served);
+        let without =
+            if is_served { "no tool has a call that takes as long as the case needs" } else { NO_TOOL_SERVED };
+        without.to_owned()
+    })
 }
 
 /// Whether a case is about calls that take long. It begins late, as the tools have to be known.

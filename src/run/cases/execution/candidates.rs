@@ -13,6 +13,9 @@ use crate::limits::{MAX_ITEMS, MAX_UNANSWERED_TOOLS};
 use crate::session::Session;
 use crate::spec::Revision;
 
+/// Why a case that needs a tool is skipped.
+pub(in crate::run::cases) const NO_TOOL_SERVED: &str = "no tool that may be called was served";
+
 /// The items that a case is carried out for, best first; an item of nothing if its placeholders need none.
 pub(super) fn candidates<'a>(
     case: &'a Case,
@@ -64,7 +67,7 @@ fn tools<'a>(
     if of_tool.is_empty() && body.for_each.is_none() && case.needs.tool.is_none() && client_request.is_none() {
         return Ok(vec![Item::Nothing]);
     }
-    let mut why = MissingValue("no tool that may be called was served".to_owned());
+    let mut why = MissingValue(NO_TOOL_SERVED.to_owned());
     let mut found: Vec<BoundTool<'a>> = Vec::new();
     // Silence takes long. A case about it is carried out for few tools, or for one of which it is known that it answers.
     let unanswered: Vec<&Tool> =
