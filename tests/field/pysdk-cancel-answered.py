@@ -5,8 +5,11 @@ from common import Server, main
 class CancelAnswered(Server):
     name = "pysdk-cancel-answered"
 
-    def after_cancel(self, call):
-        return self.error(call.id, 0, "Request cancelled") if self.buggy else None
+    def cancel(self, call):
+        # The SDK sends the error where it reads the notification, before it reads the next message.
+        if self.buggy and not call.cancelled.is_set():
+            self.write(self.error(call.id, 0, "Request cancelled"))
+        super().cancel(call)
 
 
 main(CancelAnswered)
