@@ -59,9 +59,12 @@ pub(super) fn waits_for_unanswered_calls(case: &Case, inventory: &Inventory) -> 
     case.needs.unanswered_tool && inventory.tools.iter().any(Tool::is_unanswered)
 }
 
-/// Whether no call of a tool takes as long as a case needs one.
-pub(super) fn lacks_lasting_call(case: &Case, body: &Active, inventory: &Inventory) -> bool {
+/// Whether no call of a tool takes as long as a case needs one. Of the call of a hint it is not known.
+pub(super) fn lacks_lasting_call(case: &Case, body: &Active, inventory: &Inventory, revision: Revision) -> bool {
     let Some(needed) = body.wait_while_open().filter(|_| case.needs_lasting_call()) else { return false };
+    if inventory.hint_results.iter().any(|followed| followed.applies_to(case, revision)) {
+        return false;
+    }
     let lasts = |tool: &Tool| LastingCall::of(tool).is_some_and(|call| call.duration > needed);
     !inventory.tools.iter().any(|tool| tool.is_served() && lasts(tool))
 }
@@ -99,7 +102,12 @@ mod tests {
             let definition = json!({"name": "render", "inputSchema": {"type": "object"}});
             let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
             tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(millis)));
-            lacks_lasting_call(case, body, &Inventory { tools: vec![tool], ..Inventory::default() })
+            lacks_lasting_call(
+                case,
+                body,
+                &Inventory { tools: vec![tool], ..Inventory::default() },
+                Revision::V2025_11_25,
+            )
         };
         assert!(lacks("cancellation/running", 90) && !lacks("cancellation/running", 110));
         assert!(lacks("cancellation/running-twice", 590) && !lacks("cancellation/running-twice", 610));

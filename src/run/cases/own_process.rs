@@ -120,7 +120,7 @@ async fn reason_without_process(target: &Target, case: &Case, body: &Active) -> 
     if needed.is_some_and(|needed| !inventory.tools.iter().any(|tool| needed.fits(&tool.definition))) {
         return Some("the server has no tool of the kind that the case needs".to_owned());
     }
-    lacks_lasting_call(case, body, &inventory).then(|| {
+    lacks_lasting_call(case, body, &inventory, target.revision).then(|| {
         let is_served = inventory.tools.iter().any(Tool::is_served);
         let without =
             if is_served { "no tool has a call that takes as long as the case needs" } else { NO_TOOL_SERVED };
