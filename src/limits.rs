@@ -16,13 +16,14 @@ pub(crate) const MAX_POLL_OVERRUN: Duration = Duration::from_millis(50);
 /// How often a process is inspected for signs of work.
 pub(crate) const INSPECT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long a server that does not read is waited for until a message is given up.
+/// How long a server that does not read is waited for until a message is given up, unless its answers take longer.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The pause after each byte of a line that is written in pieces: long enough for the server to read it before the next.
 pub(crate) const PIECE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long nothing may follow a message without a line feed before it is read nevertheless.
+/// How long nothing may follow a message without a line feed before it is read nevertheless, unless the server took longer to
+/// open.
 pub(crate) const LINE_FEED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// After how many polls without output a process that has exited counts as closed, though a child process keeps
@@ -98,7 +99,7 @@ pub(crate) mod http {
     /// How long to wait for a message without a response to arrive.
     pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// How long to wait for the first event of a subscription before it is cancelled.
+    /// How long to wait for the first event of a subscription before it is cancelled, unless the server took longer to open.
     pub(crate) const FIRST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
     /// How long the client pauses between the parts of a body.
@@ -118,7 +119,7 @@ pub(crate) mod http {
     /// How long a request may take to reach the server before it is cancelled.
     pub(crate) const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
-    /// How long ending a session may take.
+    /// How long ending a session may take, unless the server took longer to open it.
     pub(crate) const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// How often a connection gets a new session: a server that answers everything with 404 has no end of them.
@@ -133,7 +134,8 @@ pub(crate) mod http {
     /// How long opening a new session may take, request by request.
     pub(crate) const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// How long the server may take to begin a stream for its own messages before requests are tried.
+    /// How long the server may take to begin a stream for its own messages before requests are tried, unless it took longer to
+    /// open.
     pub(crate) const GET_STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// How long a `ping` may take at least while such a stream is open until the stream is closed, to try without.
@@ -166,8 +168,8 @@ pub(crate) const MAX_HTTP_RESTARTS: usize = 40;
 /// How long an HTTP server that the client cannot restart gets to become reachable again.
 pub(crate) const RECONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a process that has not written anything yet may be idle after the time for its response is over: one that
-/// still starts is at work, or waits for a processor.
+/// How long a process that has not written anything yet may be idle after the time for its response is over, unless the
+/// fastest opening took long: one that still starts is at work, or waits for a processor.
 pub(crate) const STARTING_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// The share of the startup timeout after which an idle process is abandoned.
@@ -180,7 +182,7 @@ pub(crate) const MIN_IDLE_TIME: Duration = Duration::from_secs(5);
 /// How many times longer than the fastest opening another one may take, idle or not, where that is longer than usual.
 pub(crate) const FURTHER_OPENING_FACTOR: u32 = 4;
 
-/// How long a server that has not answered the opening request has for another answer.
+/// How long a server that has not answered the opening request has for another answer, unless another opening took long.
 pub(crate) const OTHER_ANSWER_WAIT: Duration = Duration::from_secs(1);
 
 /// How long a starting process counts as busy.
@@ -273,7 +275,7 @@ pub(crate) const TIMEOUTS_OF_ONLY_TOOLS: u32 = 2;
 /// How long to wait for the remaining first calls once all others are answered.
 pub(crate) const UNANSWERED_CALL_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// How long to wait for the ends of the streams of answered calls.
+/// How long to wait for the ends of the streams of answered calls, unless the fastest answer took longer.
 pub(crate) const STREAM_END_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// How many tools are called once more to see which requests of the server belong to them.
@@ -315,7 +317,7 @@ pub(crate) const MAX_SUGGESTING_CHARS: usize = 4_000;
 /// How long further requests may take together.
 pub(crate) const FURTHER_TIME: Duration = Duration::from_secs(4);
 
-/// How long each further request may take.
+/// How long each further request may take, unless earlier answers took longer.
 pub(crate) const FURTHER_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many further resources are read.
@@ -363,7 +365,7 @@ pub(crate) const MAX_HINTS: usize = 200;
 /// How many resources are read for hints, and how many prompts are got.
 pub(crate) const MAX_HINT_PRIMITIVES: usize = 16;
 
-/// How long to wait for unsolicited messages before the first request for hints.
+/// How long to wait for unsolicited messages before the first request for hints, unless answers take longer.
 pub(crate) const QUIET_TIME: Duration = Duration::from_millis(300);
 
 // Cases: sessions, steps, and servers that are slow, silent or gone.
@@ -469,9 +471,9 @@ pub(crate) const MAX_MESSAGES_AHEAD: usize = 32;
 
 /// How long a response is waited for if a later request that asks the same was answered, unless the slowest answer took
 /// longer.
-pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_millis(250);
 
-/// How long to wait for the right response after one with an altered id.
+/// How long to wait for the right response after one with an altered id, unless the fastest answer took longer.
 pub(crate) const LOOSE_ID_WAIT: Duration = Duration::from_millis(100);
 
 /// How many responses may have the id of one request before they belong to others: a server may send each one twice.
@@ -524,7 +526,7 @@ pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(10);
 /// From when on the requests made so far tell how long all will take. The first ones may be slow on any server.
 pub(crate) const REPEATED_REQUESTS_TRIAL: Duration = Duration::from_secs(2);
 
-/// How long to read the response to a GET, which a server may keep open indefinitely.
+/// How long to read the response to a GET, which a server may keep open indefinitely, unless its head took longer.
 pub(crate) const GET_READ_TIME: Duration = Duration::from_millis(300);
 
 /// How long to wait for the head of that response. A server that offers a stream may send the head with its first event,

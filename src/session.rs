@@ -113,7 +113,8 @@ impl Session {
         };
         if !(self.skip_loose_wait && damaged) {
             let exact = |entries: &[Arc<Entry>]| response_to(entries, id);
-            if let WaitOutcome::Ready(response) = self.connection.wait(from, LOOSE_ID_WAIT, exact).await {
+            let limit = self.answer_times.at_least_fastest(LOOSE_ID_WAIT);
+            if let WaitOutcome::Ready(response) = self.connection.wait(from, limit, exact).await {
                 return Ok(response);
             }
             self.skip_loose_wait |= damaged;
@@ -233,12 +234,12 @@ impl Session {
 
     /// Sends a line unchanged.
     pub(crate) async fn send_frame(&self, frame: Frame, step_id: Option<StepId>) {
-        self.connection.send(frame, step_id, SEND_TIMEOUT).await;
+        self.connection.send(frame, step_id, self.answer_times.at_least(SEND_TIMEOUT)).await;
     }
 
     /// Sends a line unchanged, byte by byte.
     pub(crate) async fn send_in_pieces(&self, frame: Frame, step_id: Option<StepId>) {
-        self.connection.send_in_pieces(frame, step_id, SEND_TIMEOUT).await;
+        self.connection.send_in_pieces(frame, step_id, self.answer_times.at_least(SEND_TIMEOUT)).await;
     }
 
     /// Fills in missing members of a message: `jsonrpc`, the id of a request, and `_meta` in the stateless era. A
@@ -340,7 +341,8 @@ impl Session {
             let rest = rest.min(limit.saturating_sub(already)).saturating_sub(soon);
             let start = start.saturating_sub(began.elapsed());
             if start > rest {
-                waited = self.connection.wait_for_start(from, start, rest, STARTING_IDLE_TIME, sign).await;
+                let idle = self.pace.opening_limit(STARTING_IDLE_TIME);
+                waited = self.connection.wait_for_start(from, start, rest, idle, sign).await;
                 limit = limit.max(already + began.elapsed());
             } else {
                 waited = self.connection.wait(from, rest, sign).await;

@@ -40,7 +40,7 @@ fn travel_time(index: &ConnectionIndex<'_>) -> Duration {
     fastest_answer(index) * TRAVEL_FACTOR
 }
 
-/// How much longer a call has to run to show that the end of another was not its own.
+/// How much longer a call has to run to show that the end of another was not its own, if messages are fast.
 const MIN_LONGER_RUN: Duration = Duration::from_millis(200);
 
 /// The cancellations that the server sent, each with the id that it names.
@@ -247,6 +247,7 @@ pub(super) fn cancellation_not_answered(index: &ConnectionIndex<'_>) -> CheckRes
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
     let lateness = MIN_LATENESS.max(travel_time(index));
+    let much_longer = MIN_LONGER_RUN.max(travel_time(index));
     let cancelled = cancelled_requests(index);
     let ran_for = |exchange: &Exchange<'_>| {
         let until = cancelled.iter().find(|request| request.exchange.sent == exchange.sent).map(|own| own.cancelled);
@@ -265,7 +266,7 @@ pub(super) fn cancellation_not_answered(index: &ConnectionIndex<'_>) -> CheckRes
         let took = entries[answered].at.saturating_sub(entries[request.exchange.sent].at);
         let content = call_content(request.exchange.request);
         let longer = index.exchanges.iter().find(|other| {
-            call_content(other.request) == content && ran_for(other).is_some_and(|ran| ran >= took + MIN_LONGER_RUN)
+            call_content(other.request) == content && ran_for(other).is_some_and(|ran| ran >= took + much_longer)
         });
         let is_late = request.delay(entries).is_some_and(|delay| delay > lateness);
         if let Some(longer) = longer.filter(|_| is_error && !is_late && !request.is_answered_after_later(index)) {

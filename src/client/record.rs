@@ -321,6 +321,12 @@ impl Record {
         state.first_line.map(|at| at.saturating_sub(state.first_request.unwrap_or_default()))
     }
 
+    /// How long to wait at least for what the server does by itself, where `usual` is enough for others: as long as its opening
+    /// took.
+    pub(super) fn at_least_opening(&self, usual: Duration) -> Duration {
+        usual.max(self.opening_time().unwrap_or_default())
+    }
+
     /// Records that a request begins or ends a pause.
     pub(super) fn set_paused(&self, begins: bool) {
         let mut state = self.state();

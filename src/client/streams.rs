@@ -106,7 +106,7 @@ pub(super) async fn read_lines<R: AsyncRead + Unpin>(
         let mut kept = true;
         let read = output.read(&mut buffer);
         let read = if splitter.may_lack_line_feed() {
-            tokio::time::timeout(LINE_FEED_TIMEOUT, read).await.ok()
+            tokio::time::timeout(record.at_least_opening(LINE_FEED_TIMEOUT), read).await.ok()
         } else {
             Some(read.await)
         };

@@ -52,8 +52,9 @@ struct Streams {
     buffer: Vec<u8>,
     /// The part of the buffer that was read and not yet split into lines.
     unread: Range<usize>,
-    /// When it was read last.
+    /// When it was read last, and how long the process took until it first wrote something.
     read_at: Instant,
+    opening: Option<Duration>,
     /// The unfinished line at the end of the stream.
     last: Option<Frame>,
     process: Option<Process>,
@@ -218,6 +219,7 @@ impl Streams {
             buffer: vec![0; READ_BUFFER_BYTES],
             unread: 0..0,
             read_at: Instant::now(),
+            opening: None,
             last: None,
             process: None,
             tasks: Vec::new(),
@@ -274,7 +276,7 @@ impl Streams {
             if budget.poll(self.step()).await.is_some() {
                 continue;
             }
-            if self.read_at.elapsed() >= LINE_FEED_TIMEOUT {
+            if self.read_at.elapsed() >= LINE_FEED_TIMEOUT.max(self.opening.unwrap_or_default()) {
                 self.last = self.splitter.take_unterminated();
             }
             // A child of the exited process may hold its output open for ever.
@@ -313,6 +315,7 @@ impl Streams {
 
     fn take(&mut self, count: usize) {
         self.read_at = Instant::now();
+        self.opening.get_or_insert_with(|| self.opened_at.elapsed());
         self.unread = 0..count;
         // A read of nothing is the end of the stream.
         if count == 0 {

@@ -148,6 +148,13 @@ impl AnswerTimes {
         usual.max(known.slowest * SLOWEST_ANSWER_FACTOR)
     }
 
+    /// How long to wait at least for a message that may follow another one, where `usual` is enough for others: as long as
+    /// the fastest answer of this server took.
+    pub(crate) fn at_least_fastest(&self, usual: Duration) -> Duration {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        usual.max(known.fastest.unwrap_or_default())
+    }
+
     /// How long a response of this server is waited for where `timeout` is enough for others: twice the time of its slowest
     /// answer, or of one that took as long as `opening`, but at most some timeouts.
     pub(crate) fn extended(&self, timeout: Duration, opening: Duration) -> Duration {

@@ -137,7 +137,8 @@ async fn try_revision(
     let inventory = Inventory::from_pages(&pages, plan.calls);
     let primitives = list_only(session, plan.timeout).await;
     // Messages that the server sends on its own after opening are not caused by a request.
-    session.connection.wait(session.connection.len(), QUIET_TIME, |_| None::<()>).await;
+    let quiet = session.answer_times().at_least(QUIET_TIME);
+    session.connection.wait(session.connection.len(), quiet, |_| None::<()>).await;
     let lists = session.transcript_from(0);
     let passive_cases = PassiveCases::new(cases, session, lists);
     let mut slow: BTreeMap<&str, usize> = BTreeMap::new();

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::fuzzing;
 use super::shared_runs::SharedRuns;
-use super::target_run::{CompletedRun, TargetRun};
+use super::target_run::{CompletedRun, RunWithoutMain, TargetRun};
 use super::target_state::Target;
 use super::target_summary::{SessionSummary, stop_problem, summarize};
 use crate::case::{Body, Case, Process, Step};
@@ -13,7 +15,7 @@ use crate::context::{ActiveRevision, Context};
 use crate::event::{Event, FuzzSummary, Problem};
 use crate::inventory::Inventory;
 use crate::run::cases::case_session::{ClosedSession, ClosedSessions};
-use crate::run::cases::confirm_passive::confirm_passive_cases;
+use crate::run::cases::confirm_passive::{Repetition, confirm_passive_cases, repeat_early};
 use crate::run::cases::own_process::run_on_own_process;
 use crate::run::cases::passive_cases::judge_passive_cases;
 use crate::session::{RejectedOpening, Session, full_capabilities};
@@ -40,14 +42,16 @@ pub(super) fn judge(
 async fn finish(run: TargetRun, main: Session, fuzzed: bool, under_way: ActiveRevision) -> Option<Problem> {
     let target = run.target().clone();
     let opening = main.parameters.opening.clone();
-    let CompletedRun { cases, discovered, mut sessions } = Box::pin(run.run_cases(main)).await;
+    let mut run = Box::pin(run.run_main_session(main)).await;
+    let early = begin_repetition(&target, &mut run).await;
+    let CompletedRun { cases, discovered, mut sessions } = Box::pin(run.complete()).await;
     if target.known_session_refusal().is_some() {
         // The others were refused because the main session was open.
         sessions.retain(|session| session.session_parameters.opening.is_some());
     }
     note_judged(&target, &sessions);
     let mut judged = judge_passive_cases(&target, &cases, &sessions).await;
-    confirm_passive_cases(&target, &mut judged).await;
+    confirm_passive_cases(&target, &mut judged, early).await;
     let mut cases = cases;
     let is_broken =
         |case: &Arc<Case>| judged.iter().any(|(known, judged)| known.id == case.id && !judged.findings.is_empty());
@@ -63,6 +67,21 @@ async fn finish(run: TargetRun, main: Session, fuzzed: bool, under_way: ActiveRe
     let summary = summarize(&target, opening.as_ref(), &discovered, &ended, fuzz);
     target.context.emit(&Event::TargetFinished(Box::new(summary)));
     stop_problem(&target, &ended)
+}
+
+/// Begins to repeat what has failed as soon as no other process waits for its start, while cases go on that mostly wait. Over HTTP
+/// they use the same process, and may have damaged it.
+async fn begin_repetition(target: &Target, run: &mut RunWithoutMain) -> JoinSet<Option<Repetition>> {
+    let (plan, mut repetition) = (&target.context.plan, JoinSet::new());
+    if plan.transport() == Transport::Http || plan.jobs <= 1 || plan.retries == 0 || target.stop_reason().is_some() {
+        return repetition;
+    }
+    drop(target.context.with_priority(false).request_permit().granted().await);
+    run.add_finished();
+    let judged = judge_passive_cases(target, &run.cases, &run.sessions).await;
+    let target = target.clone();
+    repetition.spawn(async move { repeat_early(&target, &judged).await });
+    repetition
 }
 
 /// Notes in the transcript, if the run saves one, by which connections the passive cases of a revision are judged.

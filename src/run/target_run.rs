@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::discovery::{RemainingDiscovery, discover};
 use super::target_state::{Target, UnconfirmedResult};
@@ -12,12 +12,15 @@ use crate::check::Judgement;
 use crate::context::PermitRequest;
 use crate::inventory::Inventory;
 use crate::limits::SLOW_ANSWER;
-use crate::run::cases::case_queue::{run_before_discovery, run_on_disposable_session, run_on_main_session};
+use crate::run::cases::case_queue::{
+    DisposableCases, run_before_discovery, run_on_disposable_session, run_on_main_session,
+    run_on_second_disposable_session,
+};
 use crate::run::cases::case_session::ClosedSessions;
 use crate::run::cases::confirm::confirm_all;
 use crate::run::cases::deferred::report_deferred;
 use crate::run::cases::own_process::run_on_own_process;
-use crate::run::cases::remaining_cases::EarlyCases;
+use crate::run::cases::remaining_cases::{EarlyCases, RemainingCases};
 use crate::session::Session;
 
 /// What is known once the active cases have run.
@@ -37,6 +40,8 @@ pub(super) struct TargetRun {
     cases: Vec<Arc<Case>>,
     /// The permit of the main session.
     permit: PermitRequest,
+    /// The cases of the disposable session that may damage it and are left.
+    damaging: RemainingCases,
     /// The cases that do not run on the main session.
     queues: JoinSet<ClosedSessions>,
     /// Confirms failures until nothing can report any more.
@@ -56,10 +61,13 @@ impl TargetRun {
         let permit = target.context.request_queue_permit();
         let (confirmed, unconfirmed) = target.with_confirmation();
         let (queues, confirmation) = (JoinSet::new(), JoinSet::new());
-        let mut run = Self { target, confirmed, cases, permit, queues, confirmation };
+        let damaging = RemainingCases::default();
+        let mut run = Self { target, confirmed, cases, permit, damaging, queues, confirmation };
         run.start_confirmation(unconfirmed);
         let disposable = run.active_cases(Process::Disposable);
         if !disposable.is_empty() {
+            let disposable = DisposableCases::new(disposable, run.target.revision);
+            run.damaging = disposable.damaging();
             run.queues.spawn(run_on_disposable_session(run.confirmed.clone(), disposable));
         }
         let own = run.active_cases(Process::Fresh).into_iter().chain(run.active_cases(Process::Uninitialized));
@@ -87,9 +95,14 @@ impl TargetRun {
     }
 
     /// Discovers what the server has, and runs the other cases.
-    pub(super) async fn run_cases(self, mut main: Session) -> CompletedRun {
+    pub(super) async fn run_cases(self, main: Session) -> CompletedRun {
+        self.run_main_session(main).await.complete().await
+    }
+
+    /// Discovers what the server has, and runs the cases of the main session. Others may still be running then.
+    pub(super) async fn run_main_session(self, mut main: Session) -> RunWithoutMain {
         let mut on_main_session = self.active_cases(Process::Shared);
-        let Self { target, confirmed, cases, permit, mut queues, mut confirmation } = self;
+        let Self { target, confirmed, cases, permit, damaging, mut queues, confirmation } = self;
         let permit = permit.granted().await;
         let mut early = EarlyCases::default();
         let begin_early = |session: &Session| {
@@ -101,14 +114,45 @@ impl TargetRun {
         if main.is_slow() || target.inventory().await.has_slow_tools() {
             target.context.slow_server.mark(main.connection.first_line().unwrap_or_default());
         }
-        let mut sessions =
+        let sessions =
             Box::pin(run_on_main_session(confirmed.clone(), main, on_main_session, remaining, early, permit)).await;
-        while let Some(finished) = queues.join_next().await {
-            match finished {
-                Ok(more) => sessions.extend(more),
-                Err(error) => target.give_up(&format!("an internal task failed: {error}")),
-            }
+        queues.spawn(run_on_second_disposable_session(confirmed.clone(), damaging));
+        RunWithoutMain { target, confirmed, cases, sessions, queues, confirmation }
+    }
+}
+
+/// The run of one target whose main session has ended.
+pub(super) struct RunWithoutMain {
+    target: Target,
+    confirmed: Target,
+    pub(super) cases: Vec<Arc<Case>>,
+    /// The sessions that have ended.
+    pub(super) sessions: ClosedSessions,
+    queues: JoinSet<ClosedSessions>,
+    confirmation: JoinSet<()>,
+}
+
+impl RunWithoutMain {
+    /// Adds the sessions of the cases that have finished.
+    pub(super) fn add_finished(&mut self) {
+        while let Some(finished) = self.queues.try_join_next() {
+            self.add(finished);
         }
+    }
+
+    fn add(&mut self, finished: Result<ClosedSessions, JoinError>) {
+        match finished {
+            Ok(more) => self.sessions.extend(more),
+            Err(error) => self.target.give_up(&format!("an internal task failed: {error}")),
+        }
+    }
+
+    /// Waits for the cases that have not finished.
+    pub(super) async fn complete(mut self) -> CompletedRun {
+        while let Some(finished) = self.queues.join_next().await {
+            self.add(finished);
+        }
+        let Self { target, confirmed, cases, sessions, mut confirmation, .. } = self;
         report_deferred(&confirmed);
         drop(confirmed);
         while let Some(finished) = confirmation.join_next().await {

@@ -223,10 +223,11 @@ impl Session {
 
     /// Finds out whether a server that has not answered the opening request serves or sends anything else.
     async fn find_other_answer(&mut self, silence: OpeningFailure) -> Result<(), OpeningFailure> {
+        let limit = self.pace.opening_limit(OTHER_ANSWER_WAIT);
         match self.revision.era() {
             Era::Stateless => {
                 self.answer_times.record(&RequestKind::opening(DISCOVER), false);
-                if self.serves_stateless_requests(OTHER_ANSWER_WAIT).await { Ok(()) } else { Err(silence) }
+                if self.serves_stateless_requests(limit).await { Ok(()) } else { Err(silence) }
             }
             Era::Handshake => {
                 if !sends_messages(&self.connection.entries_from(0)) {
@@ -234,7 +235,7 @@ impl Session {
                     let ping = json!({ "jsonrpc": "2.0", "id": self.new_id(), "method": "ping" });
                     self.send(&ping, None).await;
                     let sign = |entries: &[Arc<Entry>]| sends_messages(entries).then_some(());
-                    self.connection.wait(0, OTHER_ANSWER_WAIT, sign).await;
+                    self.connection.wait(0, limit, sign).await;
                 }
                 let sends_others = sends_messages(&self.connection.entries_from(0));
                 Err(if sends_others { OpeningFailure::Unanswered } else { silence })

@@ -76,7 +76,8 @@ async fn wait_for_response_head(record: &Record, id: &Id) {
 /// Waits for the first event of a subscription that is about to be cancelled: a stream that is closed before it shows
 /// nothing.
 pub(super) async fn wait_for_first_event(record: &Record, log: &ExchangeLog, id: &Id) {
-    let _silent = tokio::time::timeout(FIRST_EVENT_TIMEOUT, first_event(record, log, id)).await;
+    let limit = record.at_least_opening(FIRST_EVENT_TIMEOUT);
+    let _silent = tokio::time::timeout(limit, first_event(record, log, id)).await;
 }
 
 async fn first_event(record: &Record, log: &ExchangeLog, id: &Id) {

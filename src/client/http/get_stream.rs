@@ -65,7 +65,8 @@ async fn open_and_ask(
 ) -> (JoinHandle<()>, bool) {
     let before = last_stream(&client.record.state().entries);
     let stream = read();
-    let _late = tokio::time::timeout(GET_STREAM_HEAD_TIMEOUT, wait_for_head(&client.record, before)).await;
+    let head = client.record.at_least_opening(GET_STREAM_HEAD_TIMEOUT);
+    let _late = tokio::time::timeout(head, wait_for_head(&client.record, before)).await;
     let is_answered = stream.is_finished() || ping(client, limit).await || stream.is_finished();
     (stream, is_answered)
 }

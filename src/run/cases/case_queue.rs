@@ -23,15 +23,18 @@ use crate::context::{PermitRequest, ProcessPermit};
 use crate::inventory::Inventory;
 use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
-    MIN_CASES_PER_SESSION, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
+    MIN_CASES_PER_SESSION, SETTLE_ALONE, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
 use crate::run::control_request::send_control_request;
 use crate::run::discovery::RemainingDiscovery;
 use crate::run::discovery::further_requests::send_further_requests;
 use crate::run::target_state::{AdditionalSession, DeferredJudgement, SessionHistory, Target};
 use crate::session::{Session, full_capabilities};
-use crate::spec::Era;
+use crate::spec::{Era, Revision, Transport};
 use crate::transcript::Event;
+
+/// The purpose of the sessions for cases that may harm the server.
+const DISPOSABLE: &str = "disposable session";
 
 /// Runs the cases that share the main session. `remaining_discovery` is done on it as well.
 pub(in crate::run) async fn run_on_main_session(
@@ -52,46 +55,104 @@ pub(in crate::run) async fn run_on_main_session(
     queue.run(cases, JoinSet::new(), Some(permit)).await
 }
 
+/// The cases of the disposable session.
+pub(in crate::run) struct DisposableCases {
+    harmless: Vec<Arc<Case>>,
+    /// Those that may damage their session.
+    damaging: RemainingCases,
+}
+
+impl DisposableCases {
+    pub(in crate::run) fn new(cases: Vec<Arc<Case>>, revision: Revision) -> Self {
+        let (damaging, harmless) = cases.into_iter().partition(|case| may_damage(case, revision));
+        Self { harmless, damaging: RemainingCases::new(damaging) }
+    }
+
+    /// Those that may damage their session, for a second one.
+    pub(in crate::run) fn damaging(&self) -> RemainingCases {
+        self.damaging.clone()
+    }
+
+    /// Removes all of them.
+    fn take_all(&mut self) -> Vec<Arc<Case>> {
+        let mut cases = std::mem::take(&mut self.harmless);
+        cases.extend(self.damaging.take_all());
+        cases
+    }
+}
+
 /// Runs the cases that may harm the server, on a session that declares no capabilities.
 ///
 /// The permit is requested immediately.
 pub(in crate::run) fn run_on_disposable_session(
     target: Target,
-    cases: Vec<Arc<Case>>,
+    cases: DisposableCases,
 ) -> impl Future<Output = ClosedSessions> + Send {
     let permit_request = target.context.request_queue_permit();
     run_disposable_queue(target, cases, permit_request)
 }
 
+/// Runs those of these cases that are left on one more such session, if it takes the server less time to open it than the first
+/// one would wait in them. The main session has ended, so that there are no more processes at once than before.
+pub(in crate::run) async fn run_on_second_disposable_session(
+    target: Target,
+    damaging: RemainingCases,
+) -> ClosedSessions {
+    let context = target.context.with_priority(true);
+    let startup = target.inventory().await.startup;
+    let is_worth_it = || damaging.len() as u128 * SETTLE_ALONE.as_millis() > startup.as_millis();
+    if context.plan.transport() == Transport::Http || context.plan.jobs <= 1 || context.allows_more_sessions() {
+        return ClosedSessions::new();
+    }
+    let permit = context.request_permit().granted().await;
+    if target.stop_reason().is_some() || !is_worth_it() {
+        return ClosedSessions::new();
+    }
+    match open(&target, json!({}), DISPOSABLE).await {
+        Ok(session) => {
+            let _permit = context.release_if_idle(permit);
+            let mut queue = SessionQueue::new(target, session, json!({}), DISPOSABLE);
+            queue.run_all(&damaging).await;
+            queue.close_session().await;
+            queue.closed_others.extend(finish(&queue.target, queue.beside).await);
+            queue.closed.extend(queue.closed_others);
+            queue.closed
+        }
+        // The first session runs them.
+        Err(OpenError { sessions, .. }) => sessions,
+    }
+}
+
 async fn run_disposable_queue(
     target: Target,
-    mut cases: Vec<Arc<Case>>,
+    mut cases: DisposableCases,
     permit_request: PermitRequest,
 ) -> ClosedSessions {
-    const PURPOSE: &str = "disposable session";
     let permit = permit_request.granted().await;
-    match open(&target, json!({}), PURPOSE).await {
+    match open(&target, json!({}), DISPOSABLE).await {
         Ok(session) => {
             // Its process is idle most of the time. Over HTTP, all sessions share one process.
             let is_http = session.connection.is_http();
             let permit = if is_http { Some(permit) } else { target.context.release_if_idle(permit) };
-            let mut queue = SessionQueue::new(target, session, json!({}), PURPOSE);
+            let mut queue = SessionQueue::new(target, session, json!({}), DISPOSABLE);
             queue.target.first_inventory().await;
             let revision = queue.target.revision;
             let mut more = JoinSet::new();
             if queue.target.opening_inventory().is_none() {
-                let cases = QueuedCases::new(EarlyCases::default(), cases, revision, false);
+                let others = QueuedCases::new(EarlyCases::default(), cases.harmless, revision, false);
+                let cases = QueuedCases { damaging: cases.damaging, ..others };
                 return queue.run(cases, more, permit).await;
             }
+            let mut cases = cases.take_all();
             let early = EarlyCases::take_from(&mut cases, revision);
-            run_early(&queue.target, &early, &queue.capabilities, PURPOSE, &mut more);
+            run_early(&queue.target, &early, &queue.capabilities, DISPOSABLE, &mut more);
             let cases = QueuedCases::new(early, cases, revision, false);
             for remaining in [&cases.first, &cases.damaging] {
                 remaining.put_long_first();
                 more.spawn(run_after_discovery(
                     queue.target.clone(),
                     queue.capabilities.clone(),
-                    PURPOSE,
+                    DISPOSABLE,
                     remaining.clone(),
                 ));
             }
@@ -99,7 +160,7 @@ async fn run_disposable_queue(
             queue.run(cases, more, permit).await
         }
         Err(OpenError { reason, sessions }) => {
-            for case in cases {
+            for case in cases.take_all() {
                 target.report(&case, Judgement::error(reason.clone()), None);
             }
             sessions

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::case_session::open;
@@ -22,24 +23,19 @@ use crate::run::target_state::Target;
 use crate::session::full_capabilities;
 use crate::verdict::{Confirmation, Finding, Verdict};
 
-/// Repeats what provoked the failures among these judgements, once for all of them.
-pub(in crate::run) async fn confirm_passive_cases(target: &Target, judged: &mut [(Arc<Case>, Judgement)]) {
-    let failing: Vec<Arc<Case>> = judged
-        .iter()
-        .filter(|(case, judgement)| judgement.verdict == Verdict::Fail && target.context.plan.reports(case))
-        .map(|(case, _)| Arc::clone(case))
-        .collect();
-    if failing.is_empty() || target.context.plan.retries == 0 {
-        return;
+/// Repeats what provoked the failures among these judgements, once for all of them. `early` repeated some of them already.
+pub(in crate::run) async fn confirm_passive_cases(
+    target: &Target,
+    judged: &mut [(Arc<Case>, Judgement)],
+    mut early: JoinSet<Option<Repetition>>,
+) {
+    // A task that failed has confirmed nothing, and is made up for below.
+    while let Some(repeated) = early.join_next().await {
+        if let Ok(Some(repeated)) = repeated {
+            count(judged, &repeated);
+        }
     }
-    let all: Vec<Case> = target.context.plan.cases.iter().map(|case| Case::clone(case)).collect();
-    let provoking: BTreeSet<String> = judged
-        .iter()
-        .flat_map(|(_, judgement)| &judgement.findings)
-        .filter(|finding| finding.verdict == Verdict::Fail)
-        .filter_map(|finding| finding.origin.and_then(|execution| target.context.executions.case_of(execution)))
-        .collect();
-    let cases = with_stimuli(&failing, &provoking, &all);
+    let Some(Failures { failing, cases }) = Failures::among(target, judged) else { return };
     for _ in 0..target.context.plan.retries {
         if is_settled(judged) {
             return;
@@ -53,6 +49,42 @@ pub(in crate::run) async fn confirm_passive_cases(target: &Target, judged: &mut 
     }
     for (_, judgement) in judged {
         downgrade_unconfirmed(judgement);
+    }
+}
+
+/// Repeats what provoked the failures among these judgements, which are those of some sessions only; `None` if there is none.
+pub(in crate::run) async fn repeat_early(target: &Target, judged: &[(Arc<Case>, Judgement)]) -> Option<Repetition> {
+    let Failures { failing, cases } = Failures::among(target, judged)?;
+    repeat(target, &failing, cases).await
+}
+
+/// The cases that fail, and those that are repeated to confirm it.
+struct Failures {
+    failing: Vec<Arc<Case>>,
+    cases: Vec<Arc<Case>>,
+}
+
+impl Failures {
+    /// Those among these judgements; `None` if there is none, or no failure is to be confirmed.
+    fn among(target: &Target, judged: &[(Arc<Case>, Judgement)]) -> Option<Self> {
+        let plan = &target.context.plan;
+        let failing: Vec<Arc<Case>> = judged
+            .iter()
+            .filter(|(case, judgement)| judgement.verdict == Verdict::Fail && plan.reports(case))
+            .map(|(case, _)| Arc::clone(case))
+            .collect();
+        if failing.is_empty() || plan.retries == 0 {
+            return None;
+        }
+        let all: Vec<Case> = plan.cases.iter().map(|case| Case::clone(case)).collect();
+        let provoking: BTreeSet<String> = judged
+            .iter()
+            .flat_map(|(_, judgement)| &judgement.findings)
+            .filter(|finding| finding.verdict == Verdict::Fail)
+            .filter_map(|finding| finding.origin.and_then(|execution| target.context.executions.case_of(execution)))
+            .collect();
+        let cases = with_stimuli(&failing, &provoking, &all);
+        Some(Self { failing, cases })
     }
 }
 
@@ -71,7 +103,7 @@ fn is_settled(judged: &[(Arc<Case>, Judgement)]) -> bool {
 }
 
 /// The judgements of a repetition by case.
-type Repetition = BTreeMap<String, Judgement>;
+pub(in crate::run) type Repetition = BTreeMap<String, Judgement>;
 
 /// Runs cases on fresh processes; the judgements of the failing ones, or `None` if the server could not be judged.
 async fn repeat(target: &Target, failing: &[Arc<Case>], cases: Vec<Arc<Case>>) -> Option<Repetition> {

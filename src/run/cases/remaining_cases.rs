@@ -11,18 +11,23 @@ use crate::spec::Revision;
 
 /// The cases that are left for several sessions. A clone is the same list.
 #[derive(Clone, Default)]
-pub(super) struct RemainingCases {
+pub(in crate::run) struct RemainingCases {
     cases: Arc<Mutex<VecDeque<Arc<Case>>>>,
     openings: Openings,
 }
 
 impl RemainingCases {
-    pub(super) fn new(cases: Vec<Arc<Case>>) -> Self {
+    pub(in crate::run) fn new(cases: Vec<Arc<Case>>) -> Self {
         Self { cases: Arc::new(Mutex::new(cases.into())), openings: Openings::default() }
     }
 
     pub(super) fn next(&self) -> Option<Arc<Case>> {
         self.cases.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Removes all of them.
+    pub(super) fn take_all(&self) -> Vec<Arc<Case>> {
+        std::mem::take(&mut *self.cases.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 
     /// Puts those first that take many requests one after the other, so that none of them is left at the end, and those last

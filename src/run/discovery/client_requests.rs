@@ -78,7 +78,8 @@ async fn tools_to_call(session: &Session, inventory: &mut Inventory, began: usiz
     }
     if session.is_slow() || inventory.has_slow_tools() {
         // Calls take long, and the streams of those that were made may show it as well, once they have ended.
-        let from_streams = session.connection.wait(began, STREAM_END_TIMEOUT, requests_by_stream).await;
+        let limit = session.answer_times().at_least_fastest(STREAM_END_TIMEOUT);
+        let from_streams = session.connection.wait(began, limit, requests_by_stream).await;
         if let WaitOutcome::Ready(by_tool) = from_streams {
             inventory.set_client_requests(by_tool);
             return Vec::new();

@@ -32,7 +32,8 @@ pub(in crate::run) async fn send_further_requests(session: &mut Session, invento
     if inventory.stop_reason.is_some() || session.unanswered > 0 || session.is_slow() {
         return;
     }
-    let limits = BatchLimits { timeout: FURTHER_REQUEST_TIMEOUT.min(timeout), end: Instant::now() + FURTHER_TIME };
+    let limit = session.answer_times().at_least(FURTHER_REQUEST_TIMEOUT).min(timeout);
+    let limits = BatchLimits { timeout: limit, end: Instant::now() + FURTHER_TIME };
     for requests in [resource_requests(inventory), prompt_requests(inventory), calls(inventory)] {
         send_batch(session, &requests, limits).await;
     }

@@ -67,10 +67,13 @@ impl OpenResponses {
         let mut response =
             context.session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
         if send.keep_open {
-            response.wait_for_head(context.timeout, GET_READ_TIME).await;
+            let event = context.session.answer_times().at_least_fastest(GET_READ_TIME);
+            response.wait_for_head(context.timeout, event).await;
         } else if is_open_ended(send) {
+            let began = Instant::now();
             response.wait_for_head(context.timeout, Duration::ZERO).await;
-            let _stays_open = tokio::time::timeout(GET_READ_TIME, response.wait_for_end()).await.is_err();
+            let limit = GET_READ_TIME.max(began.elapsed());
+            let _stays_open = tokio::time::timeout(limit, response.wait_for_end()).await.is_err();
         } else {
             response.wait_for_end().await;
         }
