@@ -62,6 +62,11 @@ impl ToolRun {
         &mut self.call_plan
     }
 
+    /// The plan of the calls, and which of them would take long.
+    pub(super) fn call_plan_and_long_calls(&mut self) -> (&mut CallPlan, &LongCalls) {
+        (&mut self.call_plan, &self.long_calls)
+    }
+
     /// Replaces the values that calls may use.
     fn use_values(&mut self, pool: &ValuePool) {
         self.pool = pool.clone();

@@ -36,22 +36,30 @@ impl LongCalls {
         phase: Phase,
         schema: &ToolSchema,
     ) -> Option<FuzzCall> {
-        let original = Arc::clone(&fuzz_call.call);
-        let arguments = original.arguments.value();
-        if self.asked_time.in_call(&arguments) <= self.longest {
-            return Some(fuzz_call);
-        }
         // In the other phases a call is made for the sake of one value, which may be this one.
         let may_change = phase == Phase::Mixed && fuzz_call.call.validity == Validity::Valid;
-        let shortened = self.asked_time.shortened(&arguments, self.longest).filter(|shortened| {
-            may_change && schema.is_valid(shortened) && self.asked_time.in_call(shortened) <= self.longest
-        });
-        let Some(shortened) = shortened else {
-            self.omitted += 1;
-            return None;
+        let quick = match may_change {
+            true => self.shortened(&fuzz_call.call, schema),
+            false => self.is_quick(&fuzz_call.call).then(|| Arc::clone(&fuzz_call.call)),
         };
-        let call = Call { arguments: Arguments::Json(shortened), choices: None, ..(*original).clone() };
-        Some(FuzzCall { call: Arc::new(call), ..fuzz_call })
+        self.omitted += u64::from(quick.is_none());
+        quick.map(|call| FuzzCall { call, ..fuzz_call })
+    }
+
+    /// A valid call, or one like it that takes no longer than it may; `None` if there is none.
+    pub(in crate::campaign) fn shortened(&self, call: &Arc<Call>, schema: &ToolSchema) -> Option<Arc<Call>> {
+        if self.is_quick(call) {
+            return Some(Arc::clone(call));
+        }
+        let shortened = self.asked_time.shortened(&call.arguments.value(), self.longest)?;
+        let arguments = Arguments::Json(shortened);
+        let shorter = Arc::new(Call { arguments, choices: None, ..Call::clone(call) });
+        (schema.is_valid(&shorter.arguments.value()) && self.is_quick(&shorter)).then_some(shorter)
+    }
+
+    /// Whether a call asks for no longer time than it may.
+    fn is_quick(&self, call: &Call) -> bool {
+        self.asked_time.in_call(&call.arguments.value()) <= self.longest
     }
 
     /// What the report says of omitted calls.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::canaries::Canaries;
 use crate::campaign::budget::ToolTime;
 use crate::campaign::calls::call_plan::CallPlan;
+use crate::campaign::calls::long_calls::LongCalls;
 use crate::campaign::failures::failure::{Failure, Failures};
 use crate::campaign::minimizer::failure_test::Suspicion;
 use crate::campaign::process::caller::Caller;
@@ -47,6 +48,7 @@ pub(in crate::campaign) enum Found {
 pub(in crate::campaign) struct Watched<'w, 'a> {
     pub(in crate::campaign) caller: &'w mut Caller<'a>,
     pub(in crate::campaign) call_plan: &'w mut CallPlan,
+    pub(in crate::campaign) long_calls: &'w LongCalls,
     pub(in crate::campaign) canaries: &'w mut Canaries,
     /// The failures so far.
     pub(in crate::campaign) failures: &'w Failures,

@@ -10,6 +10,7 @@ use super::monitor::{Found, Moment, Monitor, Watched};
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::features::most_diverse;
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::calls::long_calls::LongCalls;
 use crate::campaign::failures::failure::{Failure, counterexample};
 use crate::campaign::failures::saved_failure;
 use crate::campaign::limits::{
@@ -49,13 +50,13 @@ impl Monitor for SwappedResponses {
         watched: &'m mut Watched<'_, '_>,
     ) -> BoxFuture<'m, Result<Vec<Found>, String>> {
         Box::pin(async move {
-            let Watched { caller, call_plan, canaries, settings, .. } = watched;
+            let Watched { caller, call_plan, long_calls, canaries, settings, .. } = watched;
             // One call at a time cannot be mixed up with another.
             let may_swap = call_plan.share().others() >= MIN_CALLS_FOR_REPETITION && settings.plan.in_flight != Some(1);
             if moment != (Moment::AfterCalls { had_time: true }) || !may_swap {
                 return Ok(Vec::new());
             }
-            let candidates = swap_candidates(call_plan, canaries);
+            let candidates = swap_candidates(call_plan, long_calls, canaries);
             let found = find_swapped_responses(caller, settings, call_plan.tool(), candidates).await?;
             Ok(found.map(Found::Failure).into_iter().collect())
         })
@@ -64,10 +65,12 @@ impl Monitor for SwappedResponses {
 
 /// Calls of a tool that differ as much as possible, since only some arguments may lead to a swap, and plain calls of other
 /// tools.
-fn swap_candidates(call_plan: &mut CallPlan, canaries: &Canaries) -> Vec<FuzzCall> {
+fn swap_candidates(call_plan: &mut CallPlan, long_calls: &LongCalls, canaries: &Canaries) -> Vec<FuzzCall> {
     let tool = call_plan.tool();
     // Earlier calls often differ in one value, new ones in all values.
-    let mut new = call_plan.random_valid(MAX_SWAP_CANDIDATES / 2).into_iter();
+    let random = call_plan.random_valid(MAX_SWAP_CANDIDATES / 2);
+    let quick: Vec<_> = random.iter().filter_map(|call| long_calls.shortened(call, call_plan.schema())).collect();
+    let mut new = quick.into_iter();
     let mut known = call_plan.served().iter().rev().cloned();
     let mut own = Vec::new();
     while new.len() + known.len() > 0 {
@@ -250,6 +253,18 @@ mod tests {
         // The result of a call that got it as well is only the same result.
         assert_eq!(swap(&[(0, Some(20)), (1, Some(20)), (2, Some(30))]), None);
         assert_eq!(swap(&[(0, Some(99)), (1, None), (2, Some(30))]), None);
+    }
+
+    #[test]
+    fn calls_that_ask_the_tool_to_wait_long_are_not_among_those_that_are_compared() {
+        let properties = json!({ "seconds": { "type": "number", "minimum": 0 }, "n": { "type": "integer" } });
+        let server = ScriptedServer::new(&[("wait", properties)], |_| Answer::text("done"));
+        let mut call_plan = server.call_plan(0);
+        let long_calls = LongCalls::new(call_plan.schema().schema(), None);
+        let candidates = swap_candidates(&mut call_plan, &long_calls, &Canaries::default());
+        let seconds = candidates.iter().filter_map(|call| call.call.arguments.value().get("seconds")?.as_f64());
+        let seconds: Vec<f64> = seconds.collect();
+        assert!(seconds.len() > 2 && seconds.iter().all(|seconds| *seconds <= 0.1), "{seconds:?}");
     }
 
     /// The failure found by calls whose results show their arguments, on a server that may answer with other ones.

@@ -16,6 +16,7 @@ use super::environment::{BoxFuture, Environment, OpenedProcess};
 use crate::campaign::budget::ToolTime;
 use crate::campaign::calls::call_plan::CallPlan;
 use crate::campaign::calls::fuzz_call::FuzzCall;
+use crate::campaign::calls::long_calls::LongCalls;
 use crate::campaign::calls::tools::{FuzzTools, SelectedTool};
 use crate::campaign::failures::failure::Failures;
 use crate::campaign::failures::shared_failures::SharedFailures;
@@ -134,9 +135,12 @@ impl ScriptedServer {
         (caller, canaries): (&mut Caller<'_>, &mut Canaries),
         tool: usize,
     ) -> Vec<Found> {
+        let mut call_plan = self.call_plan(tool);
+        let long_calls = LongCalls::new(call_plan.schema().schema(), None);
         let mut watched = Watched {
             caller,
-            call_plan: &mut self.call_plan(tool),
+            call_plan: &mut call_plan,
+            long_calls: &long_calls,
             canaries,
             failures: &Failures::new(&SharedFailures::default()),
             settings: &self.settings(),

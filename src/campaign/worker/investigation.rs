@@ -21,10 +21,12 @@ impl Worker<'_> {
     pub(super) async fn check(&mut self, moment: Moment, run: &mut ToolRun) -> Result<(), String> {
         for at in 0..self.monitors.len() {
             let situation = self.situation();
+            let (call_plan, long_calls) = run.call_plan_and_long_calls();
             let mut watched = Watched {
                 time: self.budget.tool_time(Instant::now(), situation),
                 caller: &mut self.caller,
-                call_plan: run.call_plan_mut(),
+                call_plan,
+                long_calls,
                 canaries: &mut self.canaries,
                 failures: &self.failures,
                 settings: self.settings,

@@ -186,20 +186,26 @@ mod tests {
     use crate::inventory::FirstCallOutcome;
     use crate::plan::CallPolicy;
 
+    /// A tool with the outcome of its first call, and how long that took, in milliseconds.
+    fn tool(name: &str, outcome: FirstCallOutcome, millis: u64) -> Tool {
+        let definition = json!({"name": name, "inputSchema": {"type": "object"}});
+        let tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
+        Tool { first_call: Some((outcome, Duration::from_millis(millis))), ..tool }
+    }
+
+    /// What a case calls first on a server with these tools.
+    fn called_by(id: &str, tools: Vec<Tool>) -> String {
+        let cases = load(None, &[]).expect("they are sound");
+        let case = cases.iter().find(|case| case.id == id).expect("it exists");
+        let Body::Active(body) = &case.body else { panic!("it sends messages") };
+        called_first(case, body, &Inventory { tools, ..Inventory::default() }, Revision::V2025_11_25)
+    }
+
     #[test]
     fn the_first_call_of_a_case_is_that_of_the_best_tool() {
-        let cases = load(None, &[]).expect("they are sound");
-        let case = cases.iter().find(|case| case.id == "tools/call/callable-again").expect("it exists");
-        let Body::Active(body) = &case.body else { panic!("it sends messages") };
-        let served = |name: &str, millis: u64| {
-            let definition = json!({"name": name, "inputSchema": {"type": "object"}});
-            let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
-            tool.first_call = Some((FirstCallOutcome::Served, Duration::from_millis(millis)));
-            tool
-        };
         let called = |tools: &[(&str, u64)]| {
-            let tools = tools.iter().map(|(name, millis)| served(name, *millis)).collect();
-            called_first(case, body, &Inventory { tools, ..Inventory::default() }, Revision::V2025_11_25)
+            let tools = tools.iter().map(|(name, millis)| tool(name, FirstCallOutcome::Served, *millis)).collect();
+            called_by("tools/call/callable-again", tools)
         };
         let echo = called(&[("echo", 1), ("add", 1)]);
         assert_eq!(echo, r#"["echo",{}]"#);
@@ -210,19 +216,11 @@ mod tests {
 
     #[test]
     fn the_first_call_of_a_case_about_client_requests_may_be_one_that_failed() {
-        let cases = load(None, &[]).expect("they are sound");
-        let case = cases.iter().find(|case| case.id == "lifecycle/unanswered-request").expect("it exists");
-        let Body::Active(body) = &case.body else { panic!("it sends messages") };
         let asking = |name: &str, outcome: FirstCallOutcome| {
-            let definition = json!({"name": name, "inputSchema": {"type": "object"}});
-            let mut tool = Tool::new(&definition, CallPolicy::NonDestructive).expect("it has a name");
-            tool.first_call = Some((outcome, Duration::from_millis(1)));
-            tool.client_requests = vec![json!({"method": "sampling/createMessage"})];
-            tool
+            let client_requests = vec![json!({"method": "sampling/createMessage"})];
+            Tool { client_requests, ..tool(name, outcome, 1) }
         };
-        let called = |tools: Vec<Tool>| {
-            called_first(case, body, &Inventory { tools, ..Inventory::default() }, Revision::V2025_11_25)
-        };
+        let called = |tools: Vec<Tool>| called_by("lifecycle/unanswered-request", tools);
         assert_eq!(called(vec![asking("sample", FirstCallOutcome::Failed)]), r#"["sample",{}]"#);
         let served = vec![asking("sample", FirstCallOutcome::Failed), asking("ask", FirstCallOutcome::Served)];
         assert_eq!(called(served), r#"["ask",{}]"#);
