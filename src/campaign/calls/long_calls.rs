@@ -38,9 +38,10 @@ impl LongCalls {
     ) -> Option<FuzzCall> {
         // In the other phases a call is made for the sake of one value, which may be this one.
         let may_change = phase == Phase::Mixed && fuzz_call.call.validity == Validity::Valid;
-        let quick = match may_change {
-            true => self.shortened(&fuzz_call.call, schema),
-            false => self.is_quick(&fuzz_call.call).then(|| Arc::clone(&fuzz_call.call)),
+        let quick = if may_change {
+            self.shortened(&fuzz_call.call, schema)
+        } else {
+            self.is_quick(&fuzz_call.call).then(|| Arc::clone(&fuzz_call.call))
         };
         self.omitted += u64::from(quick.is_none());
         quick.map(|call| FuzzCall { call, ..fuzz_call })

@@ -14,7 +14,8 @@ use crate::campaign::calls::fuzz_call::FuzzCall;
 use crate::campaign::failures::failure::{Failure, counterexample, without_large_values};
 use crate::campaign::failures::saved_failure;
 use crate::campaign::limits::{
-    CALLS_IN_FLIGHT, CALLS_PER_BLOCK, GROWTH_BLOCKS, MAX_BLOCK_TIME, MAX_GROWTH_TIME, MIN_GROWTH_BLOCKS,
+    CALLS_IN_FLIGHT, CALLS_OF_SLOW_TOOL_IN_FLIGHT, CALLS_PER_BLOCK, GROWTH_BLOCKS, MAX_BLOCK_TIME, MAX_GROWTH_TIME,
+    MIN_GROWTH_BLOCKS,
 };
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::process::caller::{Caller, LateCall};
@@ -80,7 +81,10 @@ impl Growth {
             return Ok(Vec::new());
         }
         let (made, began) = (watched.caller.process().calls(), Instant::now());
-        let in_flight = watched.settings.plan.in_flight.unwrap_or(CALLS_IN_FLIGHT);
+        // A tool that mostly waits does so in many calls at the same time.
+        let waits = watched.caller.tools().get(tool).takes_a_while();
+        let usual = if waits { CALLS_OF_SLOW_TOOL_IN_FLIGHT } else { CALLS_IN_FLIGHT };
+        let in_flight = watched.settings.plan.in_flight.unwrap_or(usual);
         let mut found = Vec::new();
         let time = watched.settings.extended(MAX_GROWTH_TIME);
         for violation in confirmed_growth(watched.caller, suspicion, &fuzz_calls, (in_flight, time)).await? {
