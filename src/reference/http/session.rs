@@ -290,7 +290,8 @@ impl SessionState {
             };
         };
         let at = written.iter().position(|line| response_id(line).is_some());
-        let streams = stream_injection::uses_stream(&post.message, &self.faults);
+        let has_own_status = at.is_some_and(|at| status_of(&written[at], post) != StatusCode::OK);
+        let streams = stream_injection::uses_stream(&post.message, has_own_status, &self.faults);
         if let Some(duplicate_response) =
             at.and_then(|at| stream_injection::duplicate_response(&written[at], &post.message, &self.faults))
         {

@@ -22,11 +22,12 @@ pub(super) fn event_type(older: bool, faults: &FaultSet) -> &'static str {
     if older && has(faults, SseEventNamed) { "mcp" } else { "message" }
 }
 
-/// Whether a single response is sent as a stream, because the client wants progress or because of a fault.
-pub(super) fn uses_stream(message: &Value, faults: &FaultSet) -> bool {
+/// Whether a single response is sent as a stream, because the client wants progress or because of a fault. A stream has the
+/// status 200, so that a response that has to have another one is sent by itself.
+pub(super) fn uses_stream(message: &Value, has_own_status: bool, faults: &FaultSet) -> bool {
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
     requests_progress(message)
-        || !method.is_empty() && message.get("id").is_some() && has(faults, AlwaysStreams)
+        || !method.is_empty() && message.get("id").is_some() && !has_own_status && has(faults, AlwaysStreams)
         || method == "tasks/get" && has(faults, TasksGetStream)
         || loses_response(message, faults)
 }
