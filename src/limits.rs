@@ -119,7 +119,7 @@ pub(crate) mod http {
     /// How long a request may take to reach the server before it is cancelled.
     pub(crate) const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
 
-    /// How long ending a session may take, unless the server took longer to open it.
+    /// How long ending a session may take.
     pub(crate) const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// How often a connection gets a new session: a server that answers everything with 404 has no end of them.
@@ -526,8 +526,10 @@ pub(crate) const REPEATED_REQUESTS_TIME: Duration = Duration::from_secs(10);
 /// From when on the requests made so far tell how long all will take. The first ones may be slow on any server.
 pub(crate) const REPEATED_REQUESTS_TRIAL: Duration = Duration::from_secs(2);
 
-/// How long to read the response to a GET, which a server may keep open indefinitely, unless its head took longer.
+/// How long to read the response to a GET at least, which a server may keep open indefinitely, and for which share of the time
+/// that its head took, if that is longer.
 pub(crate) const GET_READ_TIME: Duration = Duration::from_millis(300);
+pub(crate) const GET_READ_SHARE: u32 = 4;
 
 /// How long to wait for the head of that response. A server that offers a stream may send the head with its first event,
 /// so that silence is no fault; but one that is busy must not seem silent.

@@ -386,8 +386,7 @@ impl HttpConnection {
         self.client.log.finish_all();
         if self.session().is_some() && !self.client.record.state().closed {
             let request = self.client.request_without_body(Method::DELETE, ACCEPT_JSON_OR_STREAM);
-            let limit = self.client.record.at_least_opening(SESSION_END_TIMEOUT);
-            let _slow = tokio::time::timeout(limit, self.exchange(request)).await;
+            let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(request)).await;
         }
     }
 

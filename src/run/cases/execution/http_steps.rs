@@ -11,7 +11,7 @@ use super::filled_message::filled_up;
 use super::tool_arguments::MissingValue;
 use crate::case::{After, HttpCall, Transfer, Until};
 use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
-use crate::limits::{GET_HEAD_TIME, GET_READ_TIME, REPEATED_REQUESTS_TIME, REPEATED_REQUESTS_TRIAL};
+use crate::limits::{GET_HEAD_TIME, GET_READ_SHARE, GET_READ_TIME, REPEATED_REQUESTS_TIME, REPEATED_REQUESTS_TRIAL};
 use crate::session::Session;
 use crate::transcript::StepId;
 
@@ -66,14 +66,15 @@ impl OpenResponses {
         let request = direct_request(send, context)?;
         let mut response =
             context.session.connection.send_directly(&request).map_err(|error| MissingValue(error.to_string()))?;
-        if send.keep_open {
-            let event = context.session.answer_times().at_least_fastest(GET_READ_TIME);
-            response.wait_for_head(context.timeout, event).await;
-        } else if is_open_ended(send) {
+        if send.keep_open || is_open_ended(send) {
             let began = Instant::now();
             response.wait_for_head(context.timeout, Duration::ZERO).await;
-            let limit = GET_READ_TIME.max(began.elapsed());
-            let _stays_open = tokio::time::timeout(limit, response.wait_for_end()).await.is_err();
+            let limit = GET_READ_TIME.max(began.elapsed() / GET_READ_SHARE);
+            if send.keep_open {
+                response.wait_for_head(Duration::ZERO, limit).await;
+            } else {
+                let _stays_open = tokio::time::timeout(limit, response.wait_for_end()).await.is_err();
+            }
         } else {
             response.wait_for_end().await;
         }
@@ -201,7 +202,8 @@ fn direct_request(send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<
         }
         // It must not end by itself while a later step waits for a response: that may be what the step is about.
         Some(limit) if send.keep_open => Duration::from_millis(limit) + timeout,
-        Some(limit) => Duration::from_millis(limit),
+        // The stream is read for as long as that once the server has begun to answer.
+        Some(limit) => Duration::from_millis(limit) + session.answer_times().at_least_fastest(Duration::ZERO),
         None if is_open_ended(send) => session.answer_times().at_least(GET_HEAD_TIME).min(timeout),
         None => timeout,
     };
