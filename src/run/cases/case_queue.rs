@@ -93,7 +93,7 @@ pub(in crate::run) fn run_on_disposable_session(
 }
 
 /// Runs those of these cases that are left on one more such session, if it takes the server less time to open it than the first
-/// one would wait in them. The main session has ended, so that there are no more processes at once than before.
+/// one would wait in them. It begins when the main session has ended, but next to the processes of single cases.
 pub(in crate::run) async fn run_on_second_disposable_session(
     target: Target,
     damaging: RemainingCases,
@@ -101,7 +101,8 @@ pub(in crate::run) async fn run_on_second_disposable_session(
     let context = target.context.with_priority(true);
     let startup = target.inventory().await.startup;
     let is_worth_it = || damaging.len() as u128 * SETTLE_ALONE.as_millis() > startup.as_millis();
-    if context.plan.transport() == Transport::Http || context.plan.jobs <= 1 || context.allows_more_sessions() {
+    let is_possible = context.plan.transport() == Transport::Stdio && context.plan.jobs > 1;
+    if !is_possible || context.allows_more_sessions() || !is_worth_it() {
         return ClosedSessions::new();
     }
     let permit = context.request_permit().granted().await;
