@@ -593,5 +593,8 @@ pub(crate) const MAX_SUMMARY_STDERR: usize = 8_000;
 /// The length of the output of all processes in a problem, in bytes.
 pub(crate) const MAX_PROBLEM_STDERR: usize = 4_000;
 
+/// How many processes cases follow one another on.
+pub(crate) const MAX_PROCESSES_IN_TURN: usize = 3;
+
 /// How many cases the command of a finding selects. Where more are needed, it selects all: such a command can be read.
 pub(crate) const MAX_SELECTED_CASES: usize = 12;

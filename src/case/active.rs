@@ -388,7 +388,7 @@ pub enum Process {
     /// a session that declares no client capabilities and is replaced when a case has ended it, for what may harm
     /// the server
     Disposable,
-    /// a process of the case's own, opened as usual
+    /// a process that is opened as usual, and on which at most cases of this kind ran before that passed
     Fresh,
     /// a process of the case's own in which the first step is the first message
     Uninitialized,

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 
 use super::problem::{host_problem, opening_problem, unsupported_revisions};
 use super::revision_probe::{ProbeResult, probe};
+use super::shared_runs::SharedRuns;
 use super::target::{self, UnansweredOpening};
 use crate::case::{Body, Case, ConnectionAssertion, ConnectionCheck, Watch};
 use crate::context::{Context, Stop};
@@ -15,7 +16,7 @@ use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink};
 use crate::limits::FUZZING_STOP_TIMEOUT;
 use crate::plan::Plan;
 use crate::session::{OpeningFailure, RejectedOpening};
-use crate::spec::{Era, Revision};
+use crate::spec::{Era, Revision, Transport};
 
 /// Runs a plan and reports to a sink.
 ///
@@ -90,7 +91,10 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let unsupported_revisions = unsupported_revisions(&context.plan.revisions, &judged);
     let mut targets = JoinSet::new();
-    let shared_runs = Arc::default();
+    // Over HTTP, all processes are the same one.
+    let with_handshake = revisions.iter().copied().filter(|revision| revision.era() == Era::Handshake);
+    let runner = with_handshake.max().filter(|_| context.plan.transport() == Transport::Stdio);
+    let shared_runs = Arc::new(SharedRuns::with_runner(runner));
     let (ended, silent): (Vec<_>, Vec<_>) = unanswered.into_iter().partition(|opening| opening.has_ended);
     for opening in silent {
         let (context, under_way) = (context.clone(), context.begin_cases());

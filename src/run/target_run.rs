@@ -19,6 +19,7 @@ use crate::run::cases::case_queue::{
 use crate::run::cases::case_session::ClosedSessions;
 use crate::run::cases::confirm::confirm_all;
 use crate::run::cases::deferred::report_deferred;
+use crate::run::cases::in_turn::{may_run_in_turn, run_in_turn};
 use crate::run::cases::own_process::run_on_own_process;
 use crate::run::cases::remaining_cases::{EarlyCases, RemainingCases};
 use crate::session::Session;
@@ -70,7 +71,13 @@ impl TargetRun {
             run.damaging = disposable.damaging();
             run.queues.spawn(run_on_disposable_session(run.confirmed.clone(), disposable));
         }
-        let own = run.active_cases(Process::Fresh).into_iter().chain(run.active_cases(Process::Uninitialized));
+        let mut own = run.active_cases(Process::Fresh);
+        own.extend(run.active_cases(Process::Uninitialized));
+        if let Some(work) = run.target.shared_runs.begin_work(run.target.revision) {
+            let (in_turn, others) = own.into_iter().partition(|case| may_run_in_turn(&run.target, case));
+            run.queues.spawn(run_in_turn(run.confirmed.clone(), work, in_turn));
+            own = others;
+        }
         for case in own {
             run.queues.spawn(run_on_own_process(run.confirmed.clone(), case));
         }

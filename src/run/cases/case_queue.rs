@@ -229,7 +229,7 @@ fn open_more_sessions(
 }
 
 /// Waits for sessions.
-async fn finish(target: &Target, mut sessions: JoinSet<ClosedSessions>) -> ClosedSessions {
+pub(super) async fn finish(target: &Target, mut sessions: JoinSet<ClosedSessions>) -> ClosedSessions {
     let mut closed = ClosedSessions::new();
     while let Some(finished) = sessions.join_next().await {
         match finished {
@@ -504,7 +504,7 @@ impl SessionQueue {
 
 /// Whether a session serves requests as before, after a case that may have damaged it. `from` is the position where
 /// the case began: if its last request was served, nothing more is sent.
-async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> bool {
+pub(super) async fn still_serves(session: &mut Session, from: usize, timeout: Duration) -> bool {
     if session.connection.is_closed() || session.unanswered > 0 {
         return false;
     }

@@ -14,6 +14,7 @@ pub(super) mod confirm_passive;
 pub(super) mod deferred;
 mod execution;
 mod idle_permit;
+pub(super) mod in_turn;
 pub(super) mod needs;
 pub(super) mod own_process;
 mod parallel_executions;

@@ -102,7 +102,7 @@ async fn run_own_process(
 }
 
 /// Why a case needs no process: the server has no tool that it is for.
-async fn reason_without_process(target: &Target, case: &Case, body: &Active) -> Option<String> {
+pub(super) async fn reason_without_process(target: &Target, case: &Case, body: &Active) -> Option<String> {
     if case.needs.client_request.is_some() {
         let inventory = target.complete_inventory().await;
         if let Some(reason) = reason_without_client_request(case, &inventory) {

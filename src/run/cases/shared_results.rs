@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::case_run::{CaseRun, carry_out_fresh, inventory_for, judge};
@@ -15,8 +16,8 @@ use super::case_session::{
 use super::deferred::report_or_defer;
 use super::execution::called_first;
 use super::idle_permit::with_permit;
-use super::needs::{declares_needed_capabilities, missing_capabilities, uses_tools};
-use crate::case::{Action, Active, Case, Delivery, Process, Step};
+use super::needs::{compares_with_discovery, declares_needed_capabilities, missing_capabilities, uses_tools};
+use crate::case::{Action, Active, Case, Delivery, Process, Start, Step};
 use crate::check::{Execution, Judgement};
 use crate::context::ClosedConnection;
 use crate::inventory::Inventory;
@@ -31,6 +32,15 @@ pub(super) fn is_shared(target: &Target, case: &Case, body: &Active) -> bool {
     target.revision.era() == Era::Handshake
         && target.context.plan.transport() == Transport::Stdio
         && (body.once || is_independent_of_revision(case, body))
+}
+
+/// Whether a case may run on a process on which other cases have passed: it asks for a fresh one, started and opened as usual, and
+/// compares it with no other.
+pub(super) fn may_follow_others(body: &Active) -> bool {
+    body.process == Process::Fresh
+        && body.start == Start::default()
+        && body.client_capabilities.is_none()
+        && !compares_with_discovery(body)
 }
 
 /// Whether neither the messages of a case nor their receiver depend on the revision or on the server's inventory.
@@ -51,20 +61,14 @@ fn is_independent_of_revision(case: &Case, body: &Active) -> bool {
         && case.placeholders().is_empty()
 }
 
-/// Judges the transcript of such a case; the first revision to get here runs it.
+/// Judges the transcript of such a case; the first revision to get here runs it, unless another one is to do so.
 pub(super) async fn report_shared(target: Target, case: &Arc<Case>, body: &Active) -> ClosedSessions {
-    // The waiting revisions hold no permit, and the first to know enough runs the case.
-    let inventory = inventory_for(&target, case, body).await;
-    let began = Instant::now();
-    let session_parameters = &inventory.session_parameters;
-    if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
-        target.report(case, Judgement::skip(missing_capabilities(case)), Some(began));
-        return Vec::new();
+    let Some((cell, inventory)) = shared_run_of(&target, case, body).await else { return Vec::new() };
+    if may_follow_others(body) {
+        target.shared_runs.wait_for_runner(target.revision, &cell).await;
     }
-    let called =
-        if uses_tools(case, body) { called_first(case, body, &inventory, target.revision) } else { String::new() };
-    let cell = target.shared_runs.of(case, called);
-    let run_target = target.clone();
+    // The waiting revisions hold no permit, and the first to know enough runs the case.
+    let (began, run_target) = (Instant::now(), target.clone());
     let mut ran_here = false;
     let outcome = cell
         .get_or_try_init(|| {
@@ -72,30 +76,64 @@ pub(super) async fn report_shared(target: Target, case: &Arc<Case>, body: &Activ
             run_once(run_target, case, body, &inventory)
         })
         .await;
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
+    match outcome {
+        Ok(outcome) => report_run(&target, case, body, outcome, ran_here, began).await,
         Err(OpenError { reason, sessions }) => {
             target.report(case, Judgement::error(reason), None);
-            return sessions;
+            sessions
         }
-    };
-    // Messages are compared with what the revision listed, also if the case ran before.
+    }
+}
+
+/// The run of such a case, and what it has to know of the server; reports that the case is skipped if the server does not declare
+/// what it needs.
+pub(super) async fn shared_run_of(
+    target: &Target,
+    case: &Arc<Case>,
+    body: &Active,
+) -> Option<(Arc<OnceCell<SharedRun>>, Arc<Inventory>)> {
+    let inventory = inventory_for(target, case, body).await;
+    let session_parameters = &inventory.session_parameters;
+    if session_parameters.opening.is_some() && !declares_needed_capabilities(case, session_parameters) {
+        target.report(case, Judgement::skip(missing_capabilities(case)), Some(Instant::now()));
+        return None;
+    }
+    let called =
+        if uses_tools(case, body) { called_first(case, body, &inventory, target.revision) } else { String::new() };
+    Some((target.shared_runs.of(case, called), inventory))
+}
+
+/// Judges a run in one revision, and reports that. Returns the process that the passive cases of the revision judge.
+pub(super) async fn report_run(
+    target: &Target,
+    case: &Arc<Case>,
+    body: &Active,
+    outcome: &SharedRun,
+    ran_here: bool,
+    began: Instant,
+) -> ClosedSessions {
+    // Messages are compared with what the revision listed, also if the case ran before; and what goes unanswered in general, it
+    // may have found out since.
     let inventory = target.inventory().await;
-    let own = |execution: &Execution| Execution { discovered_lists: inventory.listed_names(), ..execution.clone() };
+    let silent = target.context.answer_times.of(target.revision).silent_methods();
+    let own = |execution: &Execution| Execution {
+        discovered_lists: inventory.listed_names(),
+        silent_methods: &execution.silent_methods | &silent,
+        ..execution.clone()
+    };
     let run: CaseRun = outcome.run.as_deref().map(|run| run.iter().map(own).collect()).map_err(Clone::clone);
     let mut judged = match target.stop_reason() {
         Some(reason) => Judgement::error(reason),
-        None => judge(&target, case, body, &run),
+        None => judge(target, case, body, &run),
     };
-    if let Some(reason) = fails_as_usual(&target, body, &judged).await {
+    if let Some(reason) = fails_as_usual(target, body, &judged).await {
         judged = Judgement::error(reason);
     }
-    report_or_defer(&target, case, judged, run, began);
+    report_or_defer(target, case, judged, run, began);
     if outcome.cut_off {
-        give_up_cut_off(&target);
+        give_up_cut_off(target);
     }
-    let mut session_parameters = outcome.session_parameters.clone();
-    let mut ended = outcome.ended.clone();
+    let Some((mut ended, mut session_parameters)) = outcome.process.clone() else { return Vec::new() };
     if body.once && !ran_here {
         session_parameters = SessionParameters::default();
         ended = end_only(ended);
@@ -130,7 +168,7 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
     let cut_off = session.connection.has_overflowed();
     let _permit = permit.and_then(|permit| context.release_if_idle(permit));
     let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
-    Ok(SharedRun { run, ended, session_parameters, cut_off })
+    Ok(SharedRun { run, process: Some((ended, session_parameters)), cut_off })
 }
 
 #[cfg(test)]
