@@ -415,8 +415,9 @@ pub(crate) const MAX_MORE_SESSIONS: usize = 8;
 /// How many further sessions cases run on if the server answers slowly.
 pub(crate) const MAX_MORE_SESSIONS_OF_SLOW_SERVER: usize = 32;
 
-/// How many cases a further session is worth.
+/// How many cases a further session is worth, and on how many processes those follow one another that ask for a fresh one.
 pub(crate) const MIN_CASES_PER_SESSION: usize = 2;
+pub(crate) const MAX_PROCESSES_IN_TURN: usize = 3;
 
 /// How many requests of a case a further session is worth: opening one takes about as long as one of them.
 pub(crate) const MIN_REQUESTS_PER_SESSION: usize = 2;
@@ -450,8 +451,9 @@ pub(crate) const MAX_FILES_OF_FOLDER: usize = 4;
 /// How many items a case is repeated for.
 pub(crate) const MAX_ITEMS: usize = 40;
 
-/// From which duration on an answer is slow.
+/// The least time from which on an answer is slow, and how many slow ones take as long as opening a session, at most.
 pub(crate) const SLOW_ANSWER: Duration = Duration::from_millis(500);
+pub(crate) const SLOW_ANSWERS_PER_OPENING: u32 = 16;
 
 /// How long a response is waited for once a request has gone unanswered, unless the server is known to be slower.
 pub(crate) const TIMEOUT_AFTER_UNANSWERED: Duration = Duration::from_secs(2);
@@ -592,9 +594,6 @@ pub(crate) const MAX_SUMMARY_STDERR: usize = 8_000;
 
 /// The length of the output of all processes in a problem, in bytes.
 pub(crate) const MAX_PROBLEM_STDERR: usize = 4_000;
-
-/// How many processes cases follow one another on.
-pub(crate) const MAX_PROCESSES_IN_TURN: usize = 3;
 
 /// How many cases the command of a finding selects. Where more are needed, it selects all: such a command can be read.
 pub(crate) const MAX_SELECTED_CASES: usize = 12;

@@ -29,8 +29,8 @@ use self::response_sign::{
 use crate::client::{Connection, WaitOutcome};
 use crate::context::{AnswerTimes, RequestKind, SessionPace};
 use crate::limits::{
-    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, OVERTAKEN_WAIT, SEND_TIMEOUT, SLOW_ANSWER, STARTING_IDLE_TIME,
-    TIMEOUT_AFTER_UNANSWERED,
+    LOOSE_ID_WAIT, MAX_MESSAGES_AHEAD, MAX_UNANSWERED, OVERTAKEN_WAIT, SEND_TIMEOUT, SLOW_ANSWER,
+    SLOW_ANSWERS_PER_OPENING, STARTING_IDLE_TIME, TIMEOUT_AFTER_UNANSWERED,
 };
 use crate::spec::{Era, Revision};
 use crate::transcript::{Entry, Event, SessionParameters, StepId, Transcript, allows_null_id_response, messages};
@@ -215,9 +215,11 @@ impl Session {
         &self.answer_times
     }
 
-    /// Whether even the fastest answer so far was slow, so that time passes mostly by waiting.
+    /// Whether even the fastest answer so far was slow, so that time passes mostly by waiting, and another session is opened in less
+    /// time than what it takes over.
     pub(crate) fn is_slow(&self) -> bool {
-        self.fastest.is_some_and(|fastest| fastest >= SLOW_ANSWER)
+        let opening = self.connection.opening_time().unwrap_or_default();
+        self.fastest.is_some_and(|fastest| fastest >= SLOW_ANSWER.max(opening / SLOW_ANSWERS_PER_OPENING))
     }
 
     /// An id that this session has not used.

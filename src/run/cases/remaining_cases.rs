@@ -73,7 +73,9 @@ impl EarlyCases {
         *cases = rest;
         let (damaging, harmless) = early.into_iter().partition(|case| may_damage(case, revision));
         let early = Self { harmless: RemainingCases::new(harmless), damaging: RemainingCases::new(damaging) };
-        early.harmless.put_long_first();
+        for remaining in [&early.harmless, &early.damaging] {
+            remaining.put_long_first();
+        }
         early
     }
 }
