@@ -125,8 +125,11 @@ impl Worker {
             }
         }
         self.close_session();
-        self.closed.extend(finish(&self.target, self.beside).await);
-        self.closed
+        let Self { target, work, mut closed, beside, .. } = self;
+        // What is left is none of its cases.
+        drop(work);
+        closed.extend(finish(&target, beside).await);
+        closed
     }
 
     async fn run_case(&mut self, case: &Arc<Case>) {
