@@ -218,8 +218,8 @@ impl Session {
     /// Whether even the fastest answer so far was slow, so that time passes mostly by waiting, and another session is opened in less
     /// time than what it takes over.
     pub(crate) fn is_slow(&self) -> bool {
-        let opening = self.connection.opening_time().unwrap_or_default();
-        self.fastest.is_some_and(|fastest| fastest >= SLOW_ANSWER.max(opening / SLOW_ANSWERS_PER_OPENING))
+        let opened_in = self.connection.opening_time().unwrap_or_default();
+        self.fastest.is_some_and(|fastest| fastest >= SLOW_ANSWER.max(opened_in / SLOW_ANSWERS_PER_OPENING))
     }
 
     /// An id that this session has not used.
