@@ -140,7 +140,28 @@ pub(super) fn id_of_request(index: &ConnectionIndex<'_>, member: ResponseMember)
             )
         }));
     }
+    if member == "result" && !client_sent_malformed(index) {
+        results_without_id(index).for_each(|violation| checked.record(Some(violation)));
+    }
     checked
+}
+
+/// The results without a usable id that came while a request waited for its response. An error may be about what could not be read;
+/// a result is always that of a request.
+fn results_without_id(index: &ConnectionIndex<'_>) -> impl Iterator<Item = Violation> {
+    index.strays.iter().filter_map(|&(position, response)| {
+        let is_open = |other: &&Exchange<'_>| other.sent < position && other.responses.is_empty();
+        let waiting = index.exchanges.iter().rfind(is_open)?;
+        let is_without_id = response.get("result").is_some() && response.get("id").is_none_or(is_lost_id);
+        let may_echo = waiting.request.get("id").is_none_or(is_lost_id);
+        (is_without_id && !may_echo && !follows_notification(index, position, response)).then(|| {
+            Violation::new(
+                "a result without the id of any request".to_owned(),
+                name_of(waiting.request),
+                &[waiting.sent, position],
+            )
+        })
+    })
 }
 
 /// Checks that the server sends no response to a notification.

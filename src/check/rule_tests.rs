@@ -219,3 +219,14 @@ fn a_response_has_the_id_of_its_request() {
     messages[1].1["id"] = json!("1");
     assert_eq!(count(&json!({"id-of-request": "result"}), &messages), (1, 1));
 }
+
+#[test]
+fn a_result_without_an_id_is_no_response_to_the_request_that_waits_for_one() {
+    let [asked, answered] = exchange(1, "ping", json!({}), json!({}));
+    let without_id = (answered.0, json!({"jsonrpc": "2.0", "result": {}}));
+    let refused = (answered.0, json!({"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}}));
+    let rule = json!({"id-of-request": "result"});
+    assert_eq!(count(&rule, &[asked.clone(), without_id.clone()]), (1, 1));
+    assert_eq!(count(&rule, &[asked.clone(), answered, without_id]), (1, 0), "answered-once judges it");
+    assert_eq!(count(&json!({"id-of-request": "error"}), &[asked, refused]), (0, 0), "it may be about another line");
+}

@@ -336,6 +336,13 @@ pub(super) const JUSTIFIED_DIFFERENCES: &[JustifiedDifference] = &[
         "*",
         "the allowed values of an icon's src are a separate SHOULD of the specification, which clients check before they show an icon to a model",
     ),
+    JustifiedDifference(
+        Stricter::Schema,
+        "error",
+        "/id",
+        "dropped",
+        "an error without an id may be about a line that could not be read; the request that it leaves open is judged by the case that sent it",
+    ),
 ];
 
 impl JustifiedDifference {
