@@ -145,6 +145,7 @@ mod limits;
 mod line_diff;
 mod percent;
 mod plan;
+mod raw_text;
 pub mod reference;
 pub mod report;
 mod run;

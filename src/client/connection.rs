@@ -270,7 +270,7 @@ impl Connection {
         limit: Duration,
         in_pieces: Option<oneshot::Sender<()>>,
     ) {
-        let mut bytes = frame.take_bytes();
+        let mut bytes = frame.take_text().into_bytes();
         bytes.reserve_exact(1);
         bytes.push(b'\n');
         self.record.add(Event::Sent { frame, step_id });

@@ -5,13 +5,15 @@
 
 use serde_json::Value;
 
+use crate::raw_text::RawText;
+
 /// A nesting depth beyond what parsers usually accept.
 const DEEP: usize = 1_000;
 /// The length of an extremely long key or string.
 const LONG: usize = 1 << 20;
 
 /// Makes malformed arguments from valid ones.
-type Make = fn(&Value) -> Vec<u8>;
+type Make = fn(&Value) -> RawText;
 
 /// How far malformed arguments are from those of a valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Malformed {
     pub grammar: Grammar,
     /// The bytes in place of the arguments; none if the whole member is left out. They never contain a line break, since
     /// transports split messages at line breaks.
-    pub arguments: Vec<u8>,
+    pub arguments: RawText,
 }
 
 impl Malformed {
@@ -45,40 +47,40 @@ impl Malformed {
     #[must_use]
     pub fn kinds() -> [MalformedKind; 19] {
         let kinds: [(&'static str, Grammar, Make); 19] = [
-            ("absent", Grammar::Object, |_| Vec::new()),
-            ("an array", Grammar::OtherJson, |_| b"[]".to_vec()),
-            ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec()),
-            ("a number", Grammar::OtherJson, |_| b"0".to_vec()),
-            ("a boolean", Grammar::OtherJson, |_| b"true".to_vec()),
-            ("null", Grammar::OtherJson, |_| b"null".to_vec()),
+            ("absent", Grammar::Object, |_| Vec::new().into()),
+            ("an array", Grammar::OtherJson, |_| b"[]".to_vec().into()),
+            ("a string", Grammar::OtherJson, |_| b"\"arguments\"".to_vec().into()),
+            ("a number", Grammar::OtherJson, |_| b"0".to_vec().into()),
+            ("a boolean", Grammar::OtherJson, |_| b"true".to_vec().into()),
+            ("null", Grammar::OtherJson, |_| b"null".to_vec().into()),
             ("an object in a string", Grammar::OtherJson, |valid| {
-                Value::String(valid.to_string()).to_string().into_bytes()
+                Value::String(valid.to_string()).to_string().into_bytes().into()
             }),
-            ("an object in an array", Grammar::OtherJson, |valid| format!("[{valid}]").into_bytes()),
-            ("duplicate keys", Grammar::Object, duplicate),
-            ("a key of a mebibyte", Grammar::Object, |valid| with_entry(valid, &"k".repeat(LONG), "0")),
-            ("a string of a mebibyte", Grammar::Object, |valid| {
-                with_entry(valid, "long", &format!("\"{}\"", "s".repeat(LONG)))
-            }),
+            ("an object in an array", Grammar::OtherJson, |valid| format!("[{valid}]").into_bytes().into()),
+            ("duplicate keys", Grammar::Object, |valid| duplicate(valid).into()),
+            ("a key of a mebibyte", Grammar::Object, |valid| with_long_entry(valid, "\"", b'k', "\":0")),
+            ("a string of a mebibyte", Grammar::Object, |valid| with_long_entry(valid, "\"long\":\"", b's', "\"")),
             ("a thousand levels", Grammar::Beyond, |valid| {
                 let deep = format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP));
-                with_entry(valid, "deep", &deep)
+                with_entry(valid, "deep", &deep).into()
             }),
-            ("a number beyond a double", Grammar::Beyond, |valid| with_entry(valid, "number", "1e400")),
-            ("a number of a thousand digits", Grammar::Beyond, |valid| with_entry(valid, "number", &"9".repeat(1_000))),
-            ("half of a surrogate pair", Grammar::Beyond, |valid| with_entry(valid, "half", "\"\\ud800\"")),
-            ("not a number", Grammar::NotJson, |valid| with_entry(valid, "number", "NaN")),
-            ("a comma too many", Grammar::NotJson, |valid| with_entry(valid, "extra", "0,")),
+            ("a number beyond a double", Grammar::Beyond, |valid| with_entry(valid, "number", "1e400").into()),
+            ("a number of a thousand digits", Grammar::Beyond, |valid| {
+                with_entry(valid, "number", &"9".repeat(1_000)).into()
+            }),
+            ("half of a surrogate pair", Grammar::Beyond, |valid| with_entry(valid, "half", "\"\\ud800\"").into()),
+            ("not a number", Grammar::NotJson, |valid| with_entry(valid, "number", "NaN").into()),
+            ("a comma too many", Grammar::NotJson, |valid| with_entry(valid, "extra", "0,").into()),
             ("no UTF-8", Grammar::NotJson, |valid| {
                 let mut bytes = with_entry(valid, "bytes", "\"?\"");
                 let at = bytes.len() - 3;
                 bytes[at] = 0xff;
-                bytes
+                bytes.into()
             }),
             ("cut off", Grammar::NotJson, |valid| {
                 let mut bytes = with_entry(valid, "cut", "\"off");
                 bytes.pop();
-                bytes
+                bytes.into()
             }),
         ];
         kinds.map(|(name, grammar, make)| MalformedKind { name, grammar, make })
@@ -112,14 +114,24 @@ impl MalformedKind {
 
 /// The valid arguments as text with one more entry, whose value is inserted as it is.
 fn with_entry(valid: &Value, key: &str, value: &str) -> Vec<u8> {
-    let text = match valid {
-        Value::Object(_) => valid.to_string(),
-        _ => "{}".to_owned(),
+    format!("{}\"{key}\":{value}}}", opened(valid)).into_bytes()
+}
+
+/// The valid arguments as text with one more entry, in the middle of which a character is repeated.
+fn with_long_entry(valid: &Value, before: &str, repeated: u8, after: &str) -> RawText {
+    RawText::with_repeated(format!("{}{before}", opened(valid)), repeated, LONG, format!("{after}}}"))
+}
+
+/// The valid arguments as text up to where one more entry may follow.
+fn opened(valid: &Value) -> String {
+    let mut text = match valid {
+        Value::Object(entries) if !entries.is_empty() => valid.to_string(),
+        _ => return "{".to_owned(),
     };
-    let separator = if text == "{}" { "" } else { "," };
     // The last brace closes the arguments themselves.
-    let open = text.strip_suffix('}').unwrap_or("{");
-    format!("{open}{separator}\"{key}\":{value}}}").into_bytes()
+    text.pop();
+    text.push(',');
+    text
 }
 
 /// The valid arguments with their first entry repeated with another value.
@@ -147,8 +159,9 @@ mod tests {
             for malformed in Malformed::all(&valid) {
                 let name = malformed.name;
                 assert!(names.insert(name), "{name} twice");
-                assert!(!malformed.arguments.contains(&b'\n'), "{name}");
-                let text = std::str::from_utf8(&malformed.arguments);
+                let bytes = malformed.arguments.bytes();
+                assert!(!bytes.contains(&b'\n'), "{name}");
+                let text = std::str::from_utf8(&bytes);
                 let balanced = |text: &str| text.matches('{').count() == text.matches('}').count();
                 match malformed.grammar {
                     Grammar::Object if name == "absent" => assert!(malformed.arguments.is_empty()),
@@ -158,11 +171,11 @@ mod tests {
                         assert!(balanced(text), "{name}: {text}");
                     }
                     Grammar::OtherJson => {
-                        let value: Value = serde_json::from_slice(&malformed.arguments).expect("JSON of another kind");
+                        let value: Value = serde_json::from_slice(&bytes).expect("JSON of another kind");
                         assert!(!value.is_object(), "{name}");
                     }
                     Grammar::NotJson => {
-                        assert!(serde_json::from_slice::<Value>(&malformed.arguments).is_err(), "{name}");
+                        assert!(serde_json::from_slice::<Value>(&bytes).is_err(), "{name}");
                     }
                 }
             }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Transcript;
 use super::challenge::read_challenges;
 use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SetAside, SseEventSummary, StepId};
-use crate::wire::{Id, JsonText, id_of, messages, method_of, reports_rate_limit, same_id};
+use crate::wire::{Id, JsonText, id_of, messages, method_of, reports_rate_limit, same_id, without_room};
 
 /// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +66,9 @@ impl Transcript {
             exchange.positions.push(position);
             if let (Value::Object(whole), Value::Object(part)) = (&mut exchange.value, part) {
                 whole.extend(part);
+            }
+            if matches!(entry.event, Event::HttpEnd(_)) {
+                exchange.value = without_room(exchange.value.take());
             }
         }
         exchanges

@@ -5,24 +5,28 @@ use serde_json::Value;
 /// The largest member of a message, in bytes of text, that is kept in the summary of its HTTP response.
 const MAX_SUMMARY_STRING_BYTES: usize = 1_000;
 
+/// The maximum number of values, each in the others, of a member that is kept.
+const MAX_PARTS: usize = 40;
+
+/// The same of a member of a result, of which the most messages are, and which shows least: some servers repeat who they are in
+/// each.
+const MAX_RESULT_PARTS: usize = 8;
+
 /// The small members of a message, which show its kind and the request it belongs to: the message itself is
 /// recorded separately.
 #[must_use]
 pub(crate) fn summarize(message: &Value) -> Value {
-    let is_small = |value: &Value| match value {
-        Value::String(text) => text.len() <= MAX_SUMMARY_STRING_BYTES,
-        Value::Array(_) | Value::Object(_) => has_few_parts(value, &mut 40),
-        Value::Null | Value::Bool(_) | Value::Number(_) => true,
-    };
     match message {
         Value::Object(members) => {
             let kept = |(name, value): (&String, &Value)| {
+                let parts = if name == "result" { MAX_RESULT_PARTS } else { MAX_PARTS };
+                let is_small = |value: &Value| has_few_parts(value, &mut { parts });
                 let value = if is_small(value) { value.clone() } else { small_members(value, &is_small) };
                 (name.clone(), value)
             };
             Value::Object(members.iter().map(kept).collect())
         }
-        Value::Array(items) => Value::Array(items.iter().take(40).map(summarize).collect()),
+        Value::Array(items) => Value::Array(items.iter().take(MAX_PARTS).map(summarize).collect()),
         other => other.clone(),
     }
 }

@@ -7,10 +7,12 @@
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::io;
 
+use super::exact::without_room;
 use super::long_strings::{MAX_SHORTENED_STRING_BYTES, long_string_bytes, shorten_strings, with_short_strings};
 use super::surrogate::without_lone_surrogates;
+use super::value_text::{is_text_of, text_of};
+use crate::raw_text::RawText;
 
 /// The longest message that is kept, in bytes (8 MiB). A longer one is counted and dropped.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -132,6 +134,8 @@ impl FramingError {
 pub struct Frame {
     /// The bytes as received, see [`Frame::raw`]; none if they are the text of the value.
     raw: Option<Vec<u8>>,
+    /// What a long line that is to be sent has in place of its bytes.
+    long: Option<Box<RawText>>,
     /// The length of the line in bytes, even if fewer are kept.
     pub bytes: usize,
     /// The value, or why the line has none.
@@ -159,7 +163,7 @@ impl Frame {
             Ok(_) => Some(line.to_vec()),
             Err(_) => Some(line[..bytes.min(MAX_EVIDENCE_BYTES)].to_vec()),
         };
-        Self { raw, bytes, value, defect: None, values, left_out: 0 }
+        Self { raw, long: None, bytes, value, defect: None, values, left_out: 0 }
     }
 
     /// Parses one line of a stream, as [`Frame::parse`]. A byte order mark before it is a defect.
@@ -177,7 +181,7 @@ impl Frame {
         let raw = value.to_string().into_bytes();
         let (bytes, values) = (raw.len(), count(&raw));
         let raw = (bytes <= MAX_SHORTENED_STRING_BYTES).then_some(raw);
-        Self { bytes, raw, value: Ok(value.clone()), defect: None, values, left_out: 0 }
+        Self { bytes, raw, long: None, value: Ok(value.clone()), defect: None, values, left_out: 0 }
     }
 
     /// A frame for a message of a case that is to be sent: with all its bytes, but of a long one only with the beginning
@@ -187,15 +191,15 @@ impl Frame {
         let raw = text_of(message);
         let (bytes, values) = (raw.len(), count(&raw));
         let (value, left_out) = if bytes > MAX_SENT_BYTES { with_short_strings(message) } else { (message.clone(), 0) };
-        Self { raw: Some(raw), bytes, value: Ok(value), defect: None, values, left_out }
+        Self { raw: Some(raw), long: None, bytes, value: Ok(value), defect: None, values, left_out }
     }
 
     /// A frame for a long line that is to be sent, with a value that has only the beginning of its long strings.
     #[must_use]
-    pub(crate) fn of_long_line(line: Vec<u8>, value: Value) -> Self {
-        let (bytes, values) = (line.len(), count(&line));
-        let left_out = bytes.saturating_sub(text_of(&value).len());
-        Self { raw: Some(line), bytes, value: Ok(value), defect: None, values, left_out }
+    pub(crate) fn of_long_line(line: RawText, value: Value) -> Self {
+        let (bytes, text) = (line.len(), text_of(&value));
+        let (values, left_out) = (count(&text), bytes.saturating_sub(text.len()));
+        Self { raw: None, long: Some(Box::new(line)), bytes, value: Ok(value), defect: None, values, left_out }
     }
 
     /// A message that exceeds [`MAX_MESSAGE_BYTES`], of which only the beginning was read.
@@ -203,7 +207,7 @@ impl Frame {
     pub fn too_long(beginning: &[u8], bytes: usize) -> Self {
         let kept = beginning.len().min(MAX_EVIDENCE_BYTES);
         let value = Err(FramingError::TooLong { bytes });
-        Self { raw: Some(beginning[..kept].to_vec()), bytes, value, defect: None, values: 0, left_out: 0 }
+        Self { raw: Some(beginning[..kept].to_vec()), long: None, bytes, value, defect: None, values: 0, left_out: 0 }
     }
 
     /// A line of a server as a transcript file has it: its first bytes, its length, and the framing error that these
@@ -228,7 +232,15 @@ impl Frame {
             Some("unfinished") => FramingError::Unfinished,
             Some(_) => return None,
         };
-        Some(Self { raw: Some(raw.to_vec()), bytes, value: Err(value), defect: None, values: 0, left_out: 0 })
+        Some(Self {
+            raw: Some(raw.to_vec()),
+            long: None,
+            bytes,
+            value: Err(value),
+            defect: None,
+            values: 0,
+            left_out: 0,
+        })
     }
 
     /// The approximate memory that it takes, in bytes; an upper bound.
@@ -267,9 +279,12 @@ impl Frame {
 
     /// The bytes to be sent. A shortened message does not keep them.
     #[must_use]
-    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+    pub(crate) fn take_text(&mut self) -> RawText {
+        if let Some(long) = self.long.take() {
+            return *long;
+        }
         let whole = if self.is_shortened() { self.raw.take() } else { None };
-        whole.unwrap_or_else(|| self.raw().into_owned())
+        whole.unwrap_or_else(|| self.raw().into_owned()).into()
     }
 
     /// The same line with other bytes than those that are kept of it.
@@ -280,13 +295,10 @@ impl Frame {
 
     /// The same line in less memory: without its bytes if they are the text of its value, as most are.
     #[must_use]
-    pub(crate) fn compacted(mut self) -> Self {
-        if let (Some(raw), Ok(value)) = (&self.raw, &self.value)
-            && is_text_of(raw, value)
-        {
-            self.raw = None;
-        }
-        self
+    pub(crate) fn compacted(self) -> Self {
+        let is_text = |raw: &Vec<u8>| self.value.as_ref().is_ok_and(|value| is_text_of(raw, value));
+        let raw = if self.raw.as_ref().is_some_and(is_text) { None } else { self.raw };
+        Self { raw, value: self.value.map(without_room), ..self }
     }
 
     /// How much memory [`Frame::shortened`] would save, in bytes.
@@ -353,44 +365,6 @@ impl Frame {
             }
         }
     }
-}
-
-/// The text of a value, in no more memory than it takes, and with room for a line feed: it may be long.
-fn text_of(value: &Value) -> Vec<u8> {
-    /// The number of bytes that were written.
-    struct Length(usize);
-    impl io::Write for Length {
-        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-            self.0 += text.len();
-            Ok(text.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut length = Length(1);
-    // What is a value has a text, and memory takes all of it.
-    let _counted = serde_json::to_writer(&mut length, value);
-    let mut text = Vec::with_capacity(length.0);
-    let _written = serde_json::to_writer(&mut text, value);
-    text
-}
-
-/// Whether a line is the shortest text of a value. The text is never made as a whole, as it may be long.
-fn is_text_of(line: &[u8], value: &Value) -> bool {
-    /// What is still to be compared.
-    struct Rest<'l>(&'l [u8]);
-    impl io::Write for Rest<'_> {
-        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.strip_prefix(text).ok_or(io::ErrorKind::InvalidData)?;
-            Ok(text.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut rest = Rest(line);
-    serde_json::to_writer(&mut rest, value).is_ok() && rest.0.is_empty()
 }
 
 fn read(line: &[u8]) -> Result<(Value, usize), FramingError> {
@@ -665,12 +639,12 @@ mod tests {
     fn a_long_message_of_a_case_is_sent_as_a_whole_and_not_kept() {
         let message = json!({"id": 7, "method": "ping", "params": {"a": [1, "é".repeat(MAX_SENT_BYTES)], "b": "c"}});
         let mut frame = Frame::of_case(&message);
-        let line = frame.take_bytes();
+        let line = frame.take_text().into_bytes();
         assert_eq!((frame.bytes, &line), (line.len(), &message.to_string().into_bytes()));
         assert_eq!(frame, Frame { bytes: line.len(), ..Frame::from_value(&message).shortened() });
         assert!(frame.is_shortened() && frame.raw().len() < 70_000);
         let mut short = Frame::of_case(&json!({"id": 7}));
-        assert_eq!((short.take_bytes(), short.text()), (br#"{"id":7}"#.to_vec(), r#"{"id":7}"#.to_owned()));
+        assert_eq!((short.take_text().into_bytes(), short.text()), (br#"{"id":7}"#.to_vec(), r#"{"id":7}"#.to_owned()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Splits streams of bytes into lines or server-sent events and parses them, reporting errors instead of
 //! correcting them. Does no input or output and knows nothing of the protocol beyond JSON-RPC.
 
+mod exact;
 mod frame;
 mod json_text;
 mod long_strings;
@@ -8,7 +9,9 @@ mod message;
 mod rate_limit;
 mod sse;
 mod surrogate;
+mod value_text;
 
+pub(crate) use exact::without_room;
 #[cfg(feature = "http")]
 pub(crate) use frame::MAX_MESSAGE_BYTES;
 pub use frame::{Frame, FramingError, Splitter};

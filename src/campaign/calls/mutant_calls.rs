@@ -60,7 +60,7 @@ impl PlannedCall {
                 HandlerText::Raw { bytes, grammar, .. } => Arc::new(Call {
                     kind: CallKind::Handler,
                     validity: Validity::Malformed(grammar, input),
-                    arguments: Arguments::Raw(bytes),
+                    arguments: Arguments::Raw(bytes.into()),
                     choices: None,
                 }),
             },

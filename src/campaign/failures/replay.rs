@@ -190,7 +190,7 @@ fn failing_call(tools: &FuzzTools, regression: &Regression) -> Option<FuzzCall> 
     let tool = tools.position(&regression.tool)?;
     let arguments = match (&regression.arguments, &regression.raw) {
         (Some(arguments), _) => Arguments::Json(arguments.clone()),
-        (None, Some(raw)) => Arguments::Raw(raw.clone().into_bytes()),
+        (None, Some(raw)) => Arguments::Raw(raw.clone().into_bytes().into()),
         (None, None) => return None,
     };
     let reused = regression.reused.iter().filter_map(|reused| {

@@ -66,7 +66,7 @@ fn saved_failure(
     let (arguments, raw) = match &fuzz_call.call.arguments {
         Arguments::Json(arguments) => (Some(arguments.clone()), None),
         Arguments::Raw(bytes) if bytes.len() <= MAX_ARGUMENT_BYTES => {
-            (None, Some(String::from_utf8(bytes.clone()).ok()?))
+            (None, Some(String::from_utf8(bytes.bytes().into_owned()).ok()?))
         }
         Arguments::Raw(_) => return None,
     };

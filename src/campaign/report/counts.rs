@@ -71,8 +71,8 @@ impl ToolCounts {
         *count += 1;
         let bytes = match &call.arguments {
             Arguments::Json(value) if *count <= 64 => value.to_string(),
-            Arguments::Raw(bytes) if *count <= 8 => {
-                String::from_utf8_lossy(bytes.get(..4 * MAX_EXAMPLE_CHARS).unwrap_or(bytes)).into_owned()
+            Arguments::Raw(text) if *count <= 8 => {
+                String::from_utf8_lossy(&text.beginning(4 * MAX_EXAMPLE_CHARS)).into_owned()
             }
             _ => return,
         };

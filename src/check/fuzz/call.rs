@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::fuzz::{ChoiceSequence, Constraint, Generator, Grammar};
+use crate::raw_text::RawText;
 use crate::verdict::CallKind;
 
 /// The arguments of a call, as they are sent.
@@ -14,7 +15,7 @@ pub(crate) enum Arguments {
     /// A JSON value.
     Json(Value),
     /// Bytes that need not be JSON; none leave the member out.
-    Raw(Vec<u8>),
+    Raw(RawText),
 }
 
 impl Arguments {
@@ -23,7 +24,7 @@ impl Arguments {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Json(value) => value.to_string().into_bytes(),
-            Self::Raw(bytes) => bytes.clone(),
+            Self::Raw(text) => text.bytes().into_owned(),
         }
     }
 
@@ -32,7 +33,7 @@ impl Arguments {
     pub(crate) fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Json(value) => Cow::Borrowed(value),
-            Self::Raw(bytes) => Cow::Owned(serde_json::from_slice(bytes).unwrap_or_default()),
+            Self::Raw(text) => Cow::Owned(serde_json::from_slice(&text.bytes()).unwrap_or_default()),
         }
     }
 
@@ -44,10 +45,10 @@ impl Arguments {
                 line.extend_from_slice(NAME);
                 serde_json::to_writer(line, value).expect("a value can be written to memory");
             }
-            Self::Raw(bytes) if bytes.is_empty() => {}
-            Self::Raw(bytes) => {
+            Self::Raw(text) if text.is_empty() => {}
+            Self::Raw(text) => {
                 line.extend_from_slice(NAME);
-                line.extend_from_slice(bytes);
+                text.write(line);
             }
         }
     }

@@ -99,7 +99,7 @@ impl Arguments {
     #[must_use]
     pub(crate) fn shown(&self) -> serde_json::Value {
         const MAX_BYTES: usize = 4_000;
-        if matches!(self, Self::Raw(bytes) if bytes.is_empty()) {
+        if matches!(self, Self::Raw(text) if text.is_empty()) {
             return serde_json::Value::String("(absent)".to_owned());
         }
         let bytes = match self {
@@ -110,10 +110,13 @@ impl Arguments {
                 }
                 text.into_bytes()
             }
-            Self::Raw(bytes) => match serde_json::from_slice(bytes) {
-                Ok(value) if bytes.len() <= MAX_BYTES => return value,
-                _ => bytes.clone(),
-            },
+            Self::Raw(text) => {
+                let bytes = text.bytes().into_owned();
+                match serde_json::from_slice(&bytes) {
+                    Ok(value) if bytes.len() <= MAX_BYTES => return value,
+                    _ => bytes,
+                }
+            }
         };
         let text = String::from_utf8_lossy(&bytes);
         serde_json::Value::String(format!("({} bytes) {}", bytes.len(), excerpt(&text, 400)))

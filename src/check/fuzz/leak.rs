@@ -205,8 +205,8 @@ fn is_known(fuzzed_tool: &FuzzedTool, exchange: &FuzzExchange, found: &str) -> b
             names(value, &mut sent);
             sent.into_iter().any(named)
         }
-        Arguments::Raw(bytes) => {
-            let sent = skeletons(&String::from_utf8_lossy(bytes));
+        Arguments::Raw(text) => {
+            let sent = skeletons(&String::from_utf8_lossy(&text.bytes()));
             shown.iter().any(|shown| sent.iter().any(|sent| sent.contains(shown.as_str())))
         }
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::body::Bytes;
 use reqwest::{Method, Response};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -23,12 +22,14 @@ use super::header::Mirrored;
 use super::negotiated::SESSION_HEADER;
 use super::rate_limit::{is_rate_limit, retry_delay, wait_for_server};
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition, RequestFailure};
+use super::request_body::RequestBody;
 use super::response::ResponseReader;
 use super::session_renewal::{Renewal, SessionRenewals};
 use super::sse_transport::MessageEndpoint;
 use crate::client::record::Record;
 use crate::client::responder::Responder;
 use crate::limits::http::{DEFAULT_RECONNECT_DELAY, MAX_RECONNECT_DELAY, MAX_RESUMPTIONS, SESSION_END_TIMEOUT};
+use crate::raw_text::RawText;
 use crate::transcript::{Entry, Event, HttpEnd, SetAside, StepId};
 use crate::wire::{Frame, Id, MessageKind, id_of, messages, method_of};
 
@@ -138,7 +139,7 @@ impl HttpConnection {
             frame.json().is_none_or(|value| messages(value).any(|message| !has_no_response(message)));
         let request_ids = frame.json().map(ids).unwrap_or_default();
         // The record keeps less of a long message.
-        let body = Bytes::from(frame.take_bytes());
+        let body = RequestBody::from(frame.take_text());
         let sent = self.client.record.add(Event::Sent { frame, step_id });
         let this = Arc::clone(self);
         let task = self.tasks.spawn(async move { this.deliver(sent, body).await });
@@ -149,7 +150,7 @@ impl HttpConnection {
     }
 
     /// Delivers a message that is recorded as sent, over the server's transport, and reads the response.
-    async fn deliver(self: Arc<Self>, sent: Arc<Entry>, body: Bytes) {
+    async fn deliver(self: Arc<Self>, sent: Arc<Entry>, body: RequestBody) {
         if !self.responds_inline() {
             self.deliver_by_sse(sent, body).await;
             return;
@@ -194,7 +195,7 @@ impl HttpConnection {
     /// Delivers an answer to a request of the server in the background.
     fn deliver_in_background(self: &Arc<Self>, sent: Arc<Entry>) {
         let Event::Sent { frame, .. } = &sent.event else { return };
-        let (this, body) = (Arc::clone(self), Bytes::from(frame.raw().into_owned()));
+        let (this, body) = (Arc::clone(self), RequestBody::from(RawText::from(frame.raw().into_owned())));
         drop(self.tasks.spawn(async move { this.deliver(sent, body).await }));
     }
 
@@ -356,7 +357,7 @@ impl HttpConnection {
     }
 
     /// Sends a message over the HTTP+SSE transport.
-    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>, body: Bytes) {
+    async fn deliver_by_sse(self: &Arc<Self>, sent: Arc<Entry>, body: RequestBody) {
         if !self.open_sse_stream().await {
             self.client.record.add(Event::Closed);
             return;

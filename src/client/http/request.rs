@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hyper::body::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, Url};
 use serde_json::Value;
@@ -16,7 +15,7 @@ use super::error_description::is_reset;
 use super::exchange_log::ExchangeLog;
 use super::negotiated::Negotiated;
 use super::rate_limit::wait_for_slot;
-use super::request_body::large_body;
+use super::request_body::RequestBody;
 use crate::client::record::Record;
 use crate::limits::http::{LARGE_BODY, MAX_RETRIES};
 use crate::transcript::Entry;
@@ -41,7 +40,7 @@ pub(super) struct OutgoingRequest {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Bytes>,
+    pub(super) body: Option<RequestBody>,
     /// The entry of the message that it carries.
     pub(super) carries: Option<Arc<Entry>>,
     /// The ids of the JSON-RPC requests that the response should answer.
@@ -136,17 +135,17 @@ impl HttpClient {
         let http = if outgoing.repetition == Repetition::UnderWay {
             &self.endpoint.fresh_client
         } else {
-            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, Bytes::len))
+            self.endpoint.client_for_body(outgoing.body.as_ref().map_or(0, RequestBody::len))
         };
         let mut request = http.request(outgoing.method, outgoing.url).headers(outgoing.headers);
         let mut is_taken = None;
         request = match outgoing.body {
             Some(body) if body.len() > LARGE_BODY => {
-                let (body, taken) = large_body(body);
+                let (body, taken) = body.in_parts();
                 is_taken = Some(taken);
                 request.body(body)
             }
-            Some(body) => request.body(body),
+            Some(body) => request.body(body.whole()),
             None => request,
         };
         let response = request.send().await.map_err(|error| {

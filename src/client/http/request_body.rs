@@ -13,6 +13,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::direct_request::BodyTransfer;
 use crate::limits::http::{BODY_PART, BODY_PART_PAUSE, BODY_PAUSE};
+use crate::raw_text::RawText;
 
 /// The body of a request, which is made anew for each attempt.
 pub(super) fn body_of(bytes: &Bytes, transfer: BodyTransfer) -> reqwest::Body {
@@ -30,22 +31,54 @@ pub(super) fn body_of(bytes: &Bytes, transfer: BodyTransfer) -> reqwest::Body {
     })
 }
 
-/// A large body in parts, with pauses in which a server's refusal arrives, and whether the connection has taken the last of them.
-pub(super) fn large_body(bytes: Bytes) -> (reqwest::Body, Arc<AtomicBool>) {
-    let (length, mut rest) = (bytes.len(), bytes);
-    let mut parts = VecDeque::new();
-    while !rest.is_empty() {
-        parts.push_back(rest.split_to(rest.len().min(BODY_PART)));
+/// The body of a request that carries a message. What is repeated in it is one part, many times.
+#[derive(Debug, Clone)]
+pub(super) struct RequestBody(VecDeque<Bytes>);
+
+impl RequestBody {
+    /// The number of bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
     }
-    let is_taken = Arc::new(AtomicBool::new(false));
-    let body = PartedBody {
-        parts,
-        length: Some(length),
-        pause_time: Some(BODY_PART_PAUSE),
-        pause: None,
-        is_taken: Arc::clone(&is_taken),
-    };
-    (reqwest::Body::wrap(body), is_taken)
+
+    /// All bytes at once.
+    pub(super) fn whole(mut self) -> Bytes {
+        match self.0.pop_front() {
+            Some(only) if self.0.is_empty() => only,
+            first => first.into_iter().chain(self.0).flatten().collect(),
+        }
+    }
+
+    /// A large body in parts, with pauses in which a server's refusal arrives, and whether the connection has taken the last of
+    /// them.
+    pub(super) fn in_parts(self) -> (reqwest::Body, Arc<AtomicBool>) {
+        let length = Some(self.len());
+        let mut parts = VecDeque::new();
+        for mut rest in self.0 {
+            while !rest.is_empty() {
+                parts.push_back(rest.split_to(rest.len().min(BODY_PART)));
+            }
+        }
+        let is_taken = Arc::new(AtomicBool::new(false));
+        let (pause_time, taken) = (Some(BODY_PART_PAUSE), Arc::clone(&is_taken));
+        let body = PartedBody { parts, length, pause_time, pause: None, is_taken: taken };
+        (reqwest::Body::wrap(body), is_taken)
+    }
+}
+
+impl From<RawText> for RequestBody {
+    fn from(text: RawText) -> Self {
+        let (before, (repeated, times), after) = text.into_parts();
+        let mut parts = VecDeque::from([Bytes::from(before)]);
+        let part = Bytes::from(vec![repeated; times.min(BODY_PART)]);
+        for begin in (0..times).step_by(BODY_PART) {
+            parts.push_back(part.slice(..part.len().min(times - begin)));
+        }
+        if !after.is_empty() {
+            parts.push_back(after.into());
+        }
+        Self(parts)
+    }
 }
 
 /// Where a body is divided: inside its first character beyond ASCII, else in half.
@@ -108,7 +141,7 @@ mod tests {
     fn a_large_body_is_taken_with_its_last_part() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         runtime.expect("a runtime starts").block_on(async {
-            let (mut body, is_taken) = large_body(vec![b'x'; BODY_PART + 1].into());
+            let (mut body, is_taken) = RequestBody::from(RawText::from(vec![b'x'; BODY_PART + 1])).in_parts();
             assert_eq!(body.size_hint().exact(), u64::try_from(BODY_PART + 1).ok());
             for (length, last) in [(BODY_PART, false), (1, true)] {
                 let part = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
@@ -116,6 +149,20 @@ mod tests {
             }
             assert!(body.frame().await.is_none());
         });
+    }
+
+    #[test]
+    fn what_is_repeated_in_a_body_is_sent_as_often() {
+        let (before, after) = ("{\"".to_owned(), "\"}".to_owned());
+        for times in [1, BODY_PART, 2 * BODY_PART + 7] {
+            let body = RequestBody::from(RawText::with_repeated(before.clone(), b'k', times, after.clone()));
+            let text = format!("{before}{}{after}", "k".repeat(times));
+            assert_eq!(body.len(), text.len());
+            assert!(body.clone().whole() == text.as_bytes());
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+            let sent = runtime.expect("a runtime starts").block_on(body.in_parts().0.collect());
+            assert!(sent.expect("it is in memory").to_bytes() == text.as_bytes());
+        }
     }
 
     #[test]

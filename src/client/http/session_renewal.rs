@@ -13,6 +13,7 @@ use super::negotiated::SESSION_HEADER;
 use super::request::{ACCEPT_JSON_OR_STREAM, ACCEPT_STREAM, HttpClient, OutgoingRequest, Repetition};
 use super::response::media_type;
 use crate::limits::http::{MAX_RENEWAL_BYTES, MAX_RENEWALS, MAX_SESSION_CHECKS, RENEWAL_TIMEOUT};
+use crate::raw_text::RawText;
 use crate::transcript::{HttpEnd, SetAside, summarize};
 use crate::wire::{Frame, SseDecoder};
 
@@ -97,7 +98,7 @@ async fn post(client: &HttpClient, message: &Value, in_session: bool) -> Option<
     let number = client.log.begin_with_body(Method::POST.as_str(), &url, &headers, message.clone());
     let request = OutgoingRequest {
         headers,
-        body: Some(Frame::from_value(message).raw().into_owned().into()),
+        body: Some(RawText::from(Frame::from_value(message).raw().into_owned()).into()),
         repetition: Repetition::UnderWay,
         ..client.request_without_body(Method::POST, ACCEPT_JSON_OR_STREAM)
     };

@@ -4,6 +4,7 @@ use std::iter;
 
 use serde_json::Value;
 
+use crate::raw_text::RawText;
 use crate::wire::{Frame, MAX_SENT_BYTES};
 
 /// Stands before and after the length in a text that is filled: a character that no case has.
@@ -17,8 +18,7 @@ pub(super) fn fill_mark(length: usize) -> String {
     format!("{MARK}{length}{MARK}")
 }
 
-/// The message to be sent for one that may have a mark. A long one is not made as a value, which would take its memory once
-/// more.
+/// The message to be sent for one that may have a mark. A long one is not made as a value or as a line, which would take its memory.
 pub(super) fn filled_frame(message: &Value) -> Frame {
     let text = message.to_string();
     let Some(Marked { before, length, after }) = marked(&text) else { return Frame::of_case(message) };
@@ -26,10 +26,7 @@ pub(super) fn filled_frame(message: &Value) -> Frame {
         return Frame::of_case(&filled_up(message.clone()));
     }
     let letters = length.saturating_sub(before.len() + after.len());
-    let mut line = Vec::with_capacity(before.len() + letters + after.len() + 1);
-    line.extend_from_slice(before.as_bytes());
-    line.resize(before.len() + letters, b'x');
-    line.extend_from_slice(after.as_bytes());
+    let line = RawText::with_repeated(before.to_owned(), b'x', letters, after.to_owned());
     let mut shown = message.clone();
     replace(&mut shown, &fill_mark(length), letters.min(MAX_SHOWN_LETTERS));
     Frame::of_long_line(line, shown)
@@ -126,7 +123,10 @@ mod tests {
             assert_eq!(frame.is_shortened(), length > MAX_SENT_BYTES);
             let filled = filled_up(message);
             let whole = filled.to_string();
-            assert_eq!((frame.bytes, whole.len(), frame.take_bytes() == whole.as_bytes()), (length, length, true));
+            assert_eq!(
+                (frame.bytes, whole.len(), frame.take_text().into_bytes() == whole.as_bytes()),
+                (length, length, true)
+            );
             let letters = |value: &Value| value["params"]["filled"].as_str().map(str::len);
             let kept =
                 letters(&filled).map(|letters| if length > MAX_SENT_BYTES { MAX_SHOWN_LETTERS } else { letters });
