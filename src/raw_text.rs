@@ -66,6 +66,9 @@ impl RawText {
 
     /// Writes the bytes after others.
     pub fn write(&self, line: &mut Vec<u8>) {
+        /// What may follow in a message. A vector that has to grow for it would take twice as much.
+        const ROOM: usize = 64;
+        line.reserve_exact(self.len() + ROOM);
         line.extend_from_slice(&self.before);
         line.resize(line.len() + self.times, self.repeated);
         line.extend_from_slice(&self.after);

@@ -21,7 +21,7 @@ pub use self::entry::{Entry, Event, ShutdownStep, StepId};
 pub(crate) use self::entry::{HttpEnd, HttpHead, HttpRequest, SetAside};
 #[cfg(feature = "http")]
 pub(crate) use self::http::exchange_to_json;
-pub(crate) use self::http::{HttpExchange, sessions_in, without_repeated};
+pub(crate) use self::http::{HttpExchange, HttpExchangeEntries, sessions_in, without_repeated};
 #[cfg(feature = "http")]
 pub(crate) use self::message_summary::summarize;
 pub(crate) use self::saved::SavedConnection;

@@ -34,7 +34,7 @@ pub struct Active {
     pub process: Process,
     /// How the process of the case's own is started.
     pub start: Start,
-    /// Whether it runs once for all revisions with a handshake, over stdio.
+    /// Whether it runs once for all revisions with a handshake.
     pub once: bool,
     /// The capabilities that the client declares in a process of its own.
     pub client_capabilities: Option<Value>,

@@ -99,7 +99,7 @@ pub(super) struct CaseFile {
     pub(super) start: Start,
     /// Whether the case runs once for all revisions with a handshake, each of which judges what it showed: for what does not
     /// depend on the revision, with a process of the case's own. One that calls a tool runs once for the revisions in which it
-    /// makes the same call. By default each revision runs it. Over HTTP each does.
+    /// makes the same call. By default each revision runs it.
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("default" = false)))]
     pub(super) once: bool,

@@ -8,13 +8,17 @@ use super::index::{ConnectionIndex, id_of, name_of};
 use super::violation::{CheckResult, Violation};
 use crate::transcript::HttpExchange;
 
-/// The streams that do not resume another one, each with its events.
-pub(super) fn streams<'i>(index: &'i ConnectionIndex<'_>) -> impl Iterator<Item = (&'i HttpExchange, &'i Vec<Value>)> {
-    index.http.iter().filter_map(|exchange| {
+/// The streams that do not resume another one and have events.
+pub(super) fn streams(index: &ConnectionIndex<'_>) -> impl Iterator<Item = HttpExchange> {
+    index.http_exchanges().filter(|exchange| {
         let resumes = exchange.value.pointer("/request/headers/last-event-id").is_some();
-        let events = exchange.value.pointer("/body/events")?.as_array()?;
-        (!resumes && !events.is_empty()).then_some((exchange, events))
+        !resumes && !events_of(exchange).is_empty()
     })
+}
+
+/// The events of an exchange.
+pub(super) fn events_of(exchange: &HttpExchange) -> &[Value] {
+    exchange.value.pointer("/body/events").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// What distinguishes a message of the server from all others: the id of a request, or the value of the progress of one
@@ -34,15 +38,15 @@ fn identity_of(message: &Value, index: &ConnectionIndex<'_>) -> Option<String> {
 /// Checks that no message is sent on two streams. Only messages are compared that a server does not repeat.
 pub(super) fn messages_on_one_stream(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    let mut known: BTreeMap<String, &HttpExchange> = BTreeMap::new();
-    for (exchange, events) in streams(index) {
-        for identity in events.iter().filter_map(|event| identity_of(event.get("message")?, index)) {
-            let other = known.get(&identity).copied().filter(|other| other.sent != exchange.sent);
-            checked.record(other.map(|other| {
-                let positions: Vec<usize> = other.positions.iter().chain(&exchange.positions).copied().collect();
+    let mut known: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
+    for exchange in streams(index) {
+        for identity in events_of(&exchange).iter().filter_map(|event| identity_of(event.get("message")?, index)) {
+            let other = known.get(&identity).filter(|(sent, _)| *sent != exchange.sent);
+            checked.record(other.map(|(_, positions)| {
+                let positions: Vec<usize> = positions.iter().chain(&exchange.positions).copied().collect();
                 Violation::new(format!("{identity} is sent on two streams"), "", &positions)
             }));
-            known.entry(identity).or_insert(exchange);
+            known.entry(identity).or_insert_with(|| (exchange.sent, exchange.positions.clone()));
         }
     }
     checked
@@ -52,7 +56,8 @@ pub(super) fn messages_on_one_stream(index: &ConnectionIndex<'_>) -> CheckResult
 /// and a stream whose events have ids may go on after a resumption.
 pub(super) fn streams_carry_responses(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
-    for (exchange, request) in index.http.iter().filter_map(|exchange| Some((exchange, streamed_request(exchange)?))) {
+    for exchange in index.http_exchanges() {
+        let Some(request) = streamed_request(&exchange) else { continue };
         let body = &exchange.value["body"];
         let can_be_resumed =
             body["events"].as_array().is_some_and(|events| events.iter().any(|event| event.get("id").is_some()));

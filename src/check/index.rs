@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Value, json};
 
 use crate::spec::{Era, Revision, VersionName};
-use crate::transcript::{Event, Exchange, HttpExchange, Transcript, messages};
+use crate::transcript::{Event, Exchange, HttpExchange, HttpExchangeEntries, Transcript, messages};
 use crate::wire::{FramingError, Id};
 
 /// A recorded connection, with its name.
@@ -63,8 +63,8 @@ pub(super) struct ConnectionIndex<'a> {
     pub(super) all_exchanges: Vec<Exchange<'a>>,
     /// The responses that belong to no request.
     pub(super) strays: Vec<(usize, &'a Value)>,
-    /// The HTTP exchanges of the connection itself, without those that cases make.
-    pub(super) http: Vec<HttpExchange>,
+    /// Where the HTTP exchanges of the connection itself are, without those that cases make.
+    pub(super) http: Vec<HttpExchangeEntries>,
     pub(super) tools: BTreeMap<&'a str, &'a Value>,
     /// Whether the connection agreed on another revision than the one that is judged.
     pub(super) is_of_other_revision: bool,
@@ -100,7 +100,7 @@ impl<'a> ConnectionIndex<'a> {
                 }
             }
         }
-        let http = record.http_exchanges_of(|step_id| step_id.is_none());
+        let http = record.http_entries_of(|step_id| step_id.is_none());
         Self {
             label: &connected.label,
             record,
@@ -129,6 +129,11 @@ impl<'a> ConnectionIndex<'a> {
             }
             Some((position, line))
         })
+    }
+
+    /// The HTTP exchanges of the connection itself, each made when it is read: together they take as much memory as the record.
+    pub(super) fn http_exchanges(&self) -> impl Iterator<Item = HttpExchange> {
+        self.http.iter().map(|entries| entries.read(self.record))
     }
 
     /// The messages that the server wrote, batches split into their elements, with their positions.

@@ -53,3 +53,4 @@ pub use execution::Execution;
 pub use index::{IndexedConnections, RecordedConnection};
 pub use judgement::Judgement;
 pub use passive::judge_passive;
+pub(crate) use passive::judge_passive_cases;

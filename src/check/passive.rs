@@ -1,6 +1,7 @@
 //! Judges a passive case: selects the watched values in every connection, and checks its rules.
 
 use std::collections::HashSet;
+use std::slice;
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -31,22 +32,83 @@ pub fn judge_passive(
     revision: Revision,
     watched: &IndexedConnections<'_>,
 ) -> Judgement {
-    let mut judged = Judgement::skip(nothing_selected(&passive.watch));
-    let applies = match &passive.watch {
-        Watch::Values(values) => watch_values(case, values, revision, watched, &mut judged),
-        Watch::Connections(rules) => watch_connections(case, rules, revision, watched, &mut judged),
-    };
-    if !applies {
-        return Judgement::inapplicable("no rule of the case applies in this revision");
+    let mut watching = Watching::new(case, passive, revision, watched);
+    watch_exchanges(slice::from_mut(&mut watching), revision, watched);
+    watching.finish()
+}
+
+/// Judges several passive cases as [`judge_passive`] does.
+#[must_use]
+pub(crate) fn judge_passive_cases(
+    cases: &[(&Case, &Passive)],
+    revision: Revision,
+    watched: &IndexedConnections<'_>,
+) -> Vec<Judgement> {
+    let watching = cases.iter().map(|(case, passive)| Watching::new(case, passive, revision, watched));
+    let mut watching: Vec<_> = watching.collect();
+    watch_exchanges(&mut watching, revision, watched);
+    watching.into_iter().map(Watching::finish).collect()
+}
+
+/// A case, and what was found so far.
+struct Watching<'c> {
+    case: &'c Case,
+    passive: &'c Passive,
+    /// Whether a rule applies in the revision.
+    applies: bool,
+    judged: Judgement,
+}
+
+impl<'c> Watching<'c> {
+    /// Judges all but HTTP exchanges.
+    fn new(case: &'c Case, passive: &'c Passive, revision: Revision, watched: &IndexedConnections<'_>) -> Self {
+        let mut judged = Judgement::skip(nothing_selected(&passive.watch));
+        let applies = match &passive.watch {
+            Watch::Values(values) => watch_values(case, values, revision, watched, &mut judged),
+            Watch::Connections(rules) => watch_connections(case, rules, revision, watched, &mut judged),
+        };
+        Self { case, passive, applies, judged }
     }
-    if judged.judged_count > 0 {
-        judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
-        judged.reason = judged.reason.filter(|reason| reason == SHORTENED && judged.verdict == Verdict::Pass);
-        if judged.reason.is_some() {
-            judged.verdict = Verdict::Error;
+
+    fn finish(self) -> Judgement {
+        let mut judged = self.judged;
+        if !self.applies {
+            return Judgement::inapplicable("no rule of the case applies in this revision");
+        }
+        if judged.judged_count > 0 {
+            judged.verdict = judged.findings.iter().map(|finding| finding.verdict).fold(Verdict::Pass, Verdict::join);
+            judged.reason = judged.reason.filter(|reason| reason == SHORTENED && judged.verdict == Verdict::Pass);
+            if judged.reason.is_some() {
+                judged.verdict = Verdict::Error;
+            }
+        }
+        judged
+    }
+}
+
+/// Judges the HTTP exchanges that cases watch. Together they take as much memory as the record, so that each is made once, for
+/// all cases, and not kept.
+fn watch_exchanges(watching: &mut [Watching<'_>], revision: Revision, watched: &IndexedConnections<'_>) {
+    let mut of_exchanges: Vec<_> = watching
+        .iter_mut()
+        .filter_map(|one| {
+            let Watch::Values(watch) = &one.passive.watch else { return None };
+            let WatchKind::Exchange(methods) = &watch.kind else { return None };
+            Some((one.case, watch, methods, rules_in(&watch.rules, revision), &mut one.judged))
+        })
+        .collect();
+    if of_exchanges.is_empty() {
+        return;
+    }
+    for index in watched.connections.iter().filter(|index| !index.is_of_other_revision) {
+        for exchange in index.http_exchanges() {
+            for (case, watch, methods, rules, judged) in &mut of_exchanges {
+                for selected in select_http(watch, methods, &exchange) {
+                    judge_value(case, watch, rules, revision, index, &selected, judged);
+                }
+            }
         }
     }
-    judged
 }
 
 /// The rules that apply in a revision.
@@ -71,7 +133,7 @@ fn watch_connections(
     !rules.is_empty()
 }
 
-/// Checks values one by one; whether a rule applies in the revision.
+/// Checks values one by one, but no HTTP exchanges; whether a rule applies in the revision.
 fn watch_values(
     case: &Case,
     watch: &WatchedValues,
@@ -94,12 +156,6 @@ fn watch_values(
             continue;
         }
         if index.is_of_other_revision {
-            continue;
-        }
-        if let WatchKind::Exchange(methods) = &watch.kind {
-            for selected in select_http(watch, methods, index) {
-                judge_value(case, watch, &rules, revision, index, &selected, judged);
-            }
             continue;
         }
         for selected in select(watch, revision.era(), index) {
@@ -297,25 +353,18 @@ fn origin(index: &ConnectionIndex<'_>, positions: &[usize]) -> Option<usize> {
     own.or_else(|| (0..first).rev().find_map(mark_at)).flatten()
 }
 
-/// The HTTP exchanges, or the values in them, that a case watches.
-fn select_http<'i>(watch: &WatchedValues, methods: &Methods, index: &'i ConnectionIndex<'_>) -> Vec<Selected<'i>> {
-    let method = |exchange: &HttpExchange| exchange.value.pointer("/request/message/method").cloned();
-    let wanted = |exchange: &&HttpExchange| {
-        methods.is_any() || method(exchange).is_some_and(|method| method.as_str().is_some_and(|m| methods.include(m)))
-    };
-    let mut found = Vec::new();
-    for exchange in index.http.iter().filter(wanted) {
-        let label = match method(exchange) {
-            Some(Value::String(method)) => method,
-            _ => exchange.value["request"]["method"].as_str().unwrap_or_default().to_owned(),
-        };
-        let places =
-            watch.path.as_ref().map_or_else(|| vec![(String::new(), &exchange.value)], |at| at.find(&exchange.value));
-        for (_, value) in places {
-            found.push(Selected { value, label: label.clone(), positions: exchange.positions.clone(), request: None });
-        }
+/// The HTTP exchange, or the values in it, if a case watches it.
+fn select_http<'e>(watch: &WatchedValues, methods: &Methods, exchange: &'e HttpExchange) -> Vec<Selected<'e>> {
+    let value = &exchange.value;
+    let method = value.pointer("/request/message/method").and_then(Value::as_str);
+    if !methods.is_any() && !method.is_some_and(|method| methods.include(method)) {
+        return Vec::new();
     }
-    found
+    let label = method.or_else(|| value["request"]["method"].as_str()).unwrap_or_default();
+    let places = watch.path.as_ref().map_or_else(|| vec![(String::new(), value)], |at| at.find(value));
+    let selected =
+        |(_, value)| Selected { value, label: label.to_owned(), positions: exchange.positions.clone(), request: None };
+    places.into_iter().map(selected).collect()
 }
 
 /// The messages, or the values in them, that a case watches.

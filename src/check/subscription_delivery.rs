@@ -93,8 +93,9 @@ pub(super) fn accepted(index: &ConnectionIndex<'_>) -> CheckResult {
         // An error after a cancellation may be its effect.
         let is_late = rejection.is_some_and(|(at, _)| cancelled_at(index, id).is_some_and(|cancelled| *at > cancelled));
         // Over HTTP each request has its own response, so that the responses to others prove nothing.
-        let had_time = match index.http.iter().find(|exchange| exchange.sent == subscription.sent) {
-            Some(own) => {
+        let had_time = match index.http.iter().find(|entries| entries.sent == subscription.sent) {
+            Some(entries) => {
+                let own = entries.read(index.record);
                 let body = own.value.get("body");
                 let events = body.and_then(|body| body["events"].as_array());
                 body.is_some_and(|body| body["complete"] == true) || events.is_some_and(|events| !events.is_empty())

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::http_stream::streams;
+use super::http_stream::{events_of, streams};
 use super::index::{ConnectionIndex, method_of};
 use super::list::{Page, paginations_of};
 use super::text::shortened;
 use super::violation::{CheckResult, Violation};
 use crate::case::{PathPattern, RepeatedItem, Unique};
-use crate::transcript::HttpExchange;
 
 /// The greatest length of a value in a finding, in characters.
 const MAX_VALUE_CHARS: usize = 80;
@@ -116,13 +115,14 @@ fn unique_in_results(index: &ConnectionIndex<'_>, methods: &[String], path: &Pat
 
 fn unique_in_streams(index: &ConnectionIndex<'_>, path: &PathPattern) -> CheckResult {
     let mut checked = CheckResult::default();
-    let mut known: BTreeMap<&str, &HttpExchange> = BTreeMap::new();
-    for (exchange, events) in streams(index) {
-        let values = events.iter().flat_map(|event| path.find(event)).filter_map(|(_, value)| value.as_str());
+    let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for exchange in streams(index) {
+        let values =
+            events_of(&exchange).iter().flat_map(|event| path.find(event)).filter_map(|(_, value)| value.as_str());
         for value in values.filter(|value| !value.is_empty()) {
-            let other = known.insert(value, exchange);
+            let other = known.insert(value.to_owned(), exchange.positions.clone());
             checked.record(other.map(|other| {
-                let positions: Vec<usize> = other.positions.iter().chain(&exchange.positions).copied().collect();
+                let positions: Vec<usize> = other.iter().chain(&exchange.positions).copied().collect();
                 Violation::new(format!("two events have the {} {value:?}", value_name(path)), "", &positions)
             }));
         }

@@ -113,7 +113,7 @@ impl UnrecordedConnection {
     pub(crate) fn queue(&mut self, line: &[u8]) {
         match &mut self.0 {
             Peer::Streams(streams) => streams.queue(line),
-            Peer::Http(http) => http.queue(line),
+            Peer::Http(http) => http.queue(line.into()),
         }
     }
 
@@ -131,8 +131,9 @@ impl UnrecordedConnection {
             Peer::Http(http) => {
                 let mut line = Vec::new();
                 write(&mut line);
-                http.queue(&line);
-                line.into()
+                let line: Arc<[u8]> = line.into();
+                http.queue(Arc::clone(&line));
+                line
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The HTTP exchanges of a transcript, as JSON values for cases.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Transcript;
 use super::challenge::read_challenges;
 use super::entry::{Entry, Event, HttpEnd, HttpHead, HttpRequest, SetAside, SseEventSummary, StepId};
-use crate::wire::{Id, JsonText, id_of, messages, method_of, reports_rate_limit, same_id, without_room};
+use crate::wire::{Id, id_of, messages, method_of, reports_rate_limit, same_id};
 
 /// An HTTP exchange as a JSON value, as cases match it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,17 @@ pub struct HttpExchange {
     pub value: Value,
 }
 
+/// Where the entries of an HTTP exchange are in a transcript.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpExchangeEntries {
+    /// The position of the request.
+    pub(crate) sent: usize,
+    positions: Vec<usize>,
+    step_id: Option<StepId>,
+    /// Whether a message cancels the request.
+    is_cancelled: bool,
+}
+
 impl Transcript {
     /// The HTTP exchanges of the record, in the order of their requests.
     #[must_use]
@@ -33,10 +45,16 @@ impl Transcript {
     /// The HTTP exchanges whose step is chosen, in the order of their requests. Those of the connection itself have none.
     #[must_use]
     pub fn http_exchanges_of(&self, is_chosen: impl Fn(Option<StepId>) -> bool) -> Vec<HttpExchange> {
-        let mut exchanges: Vec<HttpExchange> = Vec::new();
+        self.http_entries_of(is_chosen).iter().map(|entries| entries.read(self)).collect()
+    }
+
+    /// Where the HTTP exchanges whose step is chosen are, in the order of their requests.
+    #[must_use]
+    pub(crate) fn http_entries_of(&self, is_chosen: impl Fn(Option<StepId>) -> bool) -> Vec<HttpExchangeEntries> {
+        let mut exchanges: Vec<HttpExchangeEntries> = Vec::new();
         let mut by_number: HashMap<usize, usize> = HashMap::new();
         for (position, entry) in self.entries.iter().enumerate() {
-            let (number, part) = match &entry.event {
+            let number = match &entry.event {
                 Event::HttpRequest(request) if !is_chosen(request.step_id) => {
                     by_number.remove(&request.number);
                     continue;
@@ -49,45 +67,75 @@ impl Transcript {
                         positions.sort_unstable();
                     }
                     let (sent, step_id) = (positions[0], request.step_id);
-                    let value = exchange_to_json(request, None, None);
                     by_number.insert(request.number, exchanges.len());
-                    exchanges.push(HttpExchange { sent, positions, step_id, value });
+                    exchanges.push(HttpExchangeEntries { sent, positions, step_id, is_cancelled: false });
                     continue;
                 }
-                Event::HttpHead(head) if by_number.contains_key(&head.number) => (head.number, head_value(head)),
-                Event::HttpEnd(end) if by_number.contains_key(&end.number) => (end.number, end_value(end)),
+                Event::HttpHead(head) => head.number,
+                Event::HttpEnd(end) => end.number,
                 Event::Sent { frame, .. } => {
-                    frame.json().into_iter().for_each(|message| mark_cancelled(&mut exchanges, message));
+                    frame.json().into_iter().for_each(|message| self.mark_cancelled(&mut exchanges, message));
                     continue;
                 }
                 _ => continue,
             };
-            let Some(exchange) = by_number.get(&number).and_then(|at| exchanges.get_mut(*at)) else { continue };
-            exchange.positions.push(position);
-            if let (Value::Object(whole), Value::Object(part)) = (&mut exchange.value, part) {
-                whole.extend(part);
-            }
-            if matches!(entry.event, Event::HttpEnd(_)) {
-                exchange.value = without_room(exchange.value.take());
+            if let Some(exchange) = by_number.get(&number).and_then(|at| exchanges.get_mut(*at)) {
+                exchange.positions.push(position);
             }
         }
         exchanges
     }
+
+    /// Marks the request that a message cancels.
+    fn mark_cancelled(&self, exchanges: &mut [HttpExchangeEntries], message: &Value) {
+        if method_of(message) != Some("notifications/cancelled") {
+            return;
+        }
+        let Some(id) = message.pointer("/params/requestId") else { return };
+        let is_it = |exchange: &HttpExchangeEntries| {
+            let own = exchange.request(self).and_then(message_of);
+            own.as_deref().and_then(id_of).is_some_and(|own| same_id(own, id))
+        };
+        if let Some(exchange) = exchanges.iter_mut().rev().find(|exchange| is_it(exchange)) {
+            exchange.is_cancelled = true;
+        }
+    }
 }
 
-/// Marks the request that a message cancels.
-fn mark_cancelled(exchanges: &mut [HttpExchange], message: &Value) {
-    if method_of(message) != Some("notifications/cancelled") {
-        return;
+impl HttpExchangeEntries {
+    /// The request.
+    fn request<'t>(&self, record: &'t Transcript) -> Option<&'t HttpRequest> {
+        self.positions.iter().find_map(|position| match &record.entries.get(*position)?.event {
+            Event::HttpRequest(request) => Some(request),
+            _ => None,
+        })
     }
-    let Some(id) = message.pointer("/params/requestId") else { return };
-    let is_it = |exchange: &HttpExchange| {
-        let own = exchange.value.pointer("/request/message").and_then(id_of);
-        own.is_some_and(|own| same_id(own, id))
-    };
-    if let Some(exchange) = exchanges.iter_mut().rev().find(|exchange| is_it(exchange)) {
-        exchange.value["request"]["cancelled"] = json!(true);
+
+    /// The exchange as a value.
+    #[must_use]
+    pub(crate) fn read(&self, record: &Transcript) -> HttpExchange {
+        let mut value = self.request(record).map_or(Value::Null, |request| exchange_to_json(request, None, None));
+        if self.is_cancelled {
+            value["request"]["cancelled"] = json!(true);
+        }
+        for entry in self.positions.iter().filter_map(|position| record.entries.get(*position)) {
+            let part = match &entry.event {
+                Event::HttpHead(head) => head_value(head),
+                Event::HttpEnd(end) => end_value(end),
+                _ => continue,
+            };
+            if let (Value::Object(whole), Value::Object(part)) = (&mut value, part) {
+                whole.extend(part);
+            }
+        }
+        HttpExchange { sent: self.sent, positions: self.positions.clone(), step_id: self.step_id, value }
     }
+}
+
+/// The message that a request carries.
+fn message_of(request: &HttpRequest) -> Option<Cow<'_, Value>> {
+    let carried = request.carries.as_ref().and_then(|carried| carried.sent()).map(Cow::Borrowed);
+    carried.or_else(|| request.body.as_ref().map(|body| Cow::Owned(body.value())))
 }
 
 /// An exchange as a JSON value, as far as it is known.
@@ -96,9 +144,8 @@ pub(crate) fn exchange_to_json(request: &HttpRequest, head: Option<&HttpHead>, e
     let mut own = json!({
         "method": request.method, "target": request.target, "headers": object(&request.headers),
     });
-    let carried = request.carries.as_ref().and_then(|carried| carried.sent()).cloned();
-    if let Some(message) = carried.or_else(|| request.body.as_ref().map(JsonText::value)) {
-        own["message"] = message;
+    if let Some(message) = message_of(request) {
+        own["message"] = message.into_owned();
     }
     let mut value = json!({ "request": own });
     if let Some(head) = head {

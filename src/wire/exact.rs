@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 /// The same value without room for more.
-pub(crate) fn without_room(value: Value) -> Value {
+pub(super) fn without_room(value: Value) -> Value {
     match value {
         Value::Array(items) => {
             let mut exact = Vec::with_capacity(items.len());

@@ -11,7 +11,6 @@ mod sse;
 mod surrogate;
 mod value_text;
 
-pub(crate) use exact::without_room;
 #[cfg(feature = "http")]
 pub(crate) use frame::MAX_MESSAGE_BYTES;
 pub use frame::{Frame, FramingError, Splitter};

@@ -151,7 +151,7 @@ impl UnrecordedHttp {
         Self(options.endpoint)
     }
 
-    pub(in crate::client) fn queue(&mut self, _line: &[u8]) {
+    pub(in crate::client) fn queue(&mut self, _line: Arc<[u8]>) {
         match self.0.0 {}
     }
 

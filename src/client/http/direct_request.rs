@@ -65,6 +65,8 @@ pub(crate) struct DirectRequest {
     pub title_case_headers: bool,
     /// Whether Mcp-Name and Mcp-Param-* are Base64-encoded even if that is not needed.
     pub base64_headers: bool,
+    /// Whether it is one of many, so that only the small members of messages in its response are kept.
+    pub is_repeated: bool,
     /// How the body is sent.
     pub transfer: BodyTransfer,
     /// How far the response is read.

@@ -28,7 +28,9 @@ use super::response::media_type;
 use super::session_renewal::SessionRenewals;
 use super::url_relation::url_relation;
 use crate::limits::http::MAX_READ_TIME;
-use crate::transcript::{BodyText, Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json};
+use crate::transcript::{
+    BodyText, Event, HttpEnd, HttpHead, HttpRequest, SseEventSummary, exchange_to_json, summarize,
+};
 use crate::wire::{
     Frame, Id, JsonText, MAX_MESSAGE_BYTES, MessageKind, SseDecoder, SseEvent, id_of, is_lost_id, messages,
     reports_rate_limit, same_id,
@@ -118,6 +120,7 @@ impl DirectResponse {
             sender,
             until: request.until,
             awaited: message_of(request).and_then(id_of).cloned(),
+            is_repeated: request.is_repeated,
         };
         let limit = request.limit;
         let task = tasks.spawn(async move { reader.run(http, prepared, limit).await });
@@ -257,6 +260,7 @@ struct DirectResponseReader {
     until: ReadUntil,
     /// The id of the JSON-RPC request that was sent.
     awaited: Option<Id>,
+    is_repeated: bool,
 }
 
 impl DirectResponseReader {
@@ -373,8 +377,8 @@ impl DirectResponseReader {
         let message = if streams { None } else { received_message(&body) };
         self.count_if_rate_limited(message.as_ref());
         self.renew_session().await;
-        let message = message.map(JsonText::from);
-        let is_text = message.as_ref().is_some_and(|message| message.text().as_bytes() == body);
+        let message = message.map(|message| self.kept(message));
+        let is_text = message.as_ref().is_some_and(|message| self.is_repeated || message.text().as_bytes() == body);
         let text = if is_text { BodyText::OfMessage } else { BodyText::of(&body) };
         self.sender.send_modify(|progress| {
             (progress.end.text, progress.end.message) = (text, message);
@@ -426,6 +430,11 @@ impl DirectResponseReader {
         enough
     }
 
+    /// What is kept of a message.
+    fn kept(&self, message: Value) -> JsonText {
+        if self.is_repeated { summarize(&message).into() } else { message.into() }
+    }
+
     fn is_awaited_response(&self, message: &Value) -> bool {
         let responds = |message: &Value| match MessageKind::of(message) {
             MessageKind::Response { id } => match (&self.awaited, id) {
@@ -445,7 +454,7 @@ impl DirectResponseReader {
         if let Some(data) = event.data.filter(|data| !data.is_empty()) {
             let data = self.client.endpoint.masked_bytes(data);
             match received_message(&data) {
-                Some(message) => (summary.data, summary.message) = ("message", Some(message.into())),
+                Some(message) => (summary.data, summary.message) = ("message", Some(self.kept(message))),
                 None => summary.text = Some(event_summary::excerpt(&String::from_utf8_lossy(&data))),
             }
         }

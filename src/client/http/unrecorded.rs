@@ -48,7 +48,7 @@ struct PendingRequest {
 pub(in crate::client) struct UnrecordedHttp {
     http: Arc<HttpConnection>,
     event: UnboundedReceiver<RecordEvent>,
-    outgoing: VecDeque<Vec<u8>>,
+    outgoing: VecDeque<Arc<[u8]>>,
     pending: BTreeMap<usize, PendingRequest>,
     /// The number of lines in flight that are not JSON: nothing is sent after one, so that it is known which line
     /// ended the server.
@@ -102,8 +102,8 @@ impl UnrecordedHttp {
         }
     }
 
-    pub(in crate::client) fn queue(&mut self, line: &[u8]) {
-        self.outgoing.push_back(line.to_vec());
+    pub(in crate::client) fn queue(&mut self, line: Arc<[u8]>) {
+        self.outgoing.push_back(line);
     }
 
     pub(in crate::client) fn end_reason(&self) -> Option<&EndReason> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::case_session::ClosedSession;
 use super::needs::{declares_needed_capabilities, missing_capabilities};
-use crate::case::{Body, Case};
+use crate::case::{Body, Case, Passive};
 use crate::check::{self, IndexedConnections, Judgement, RecordedConnection};
 use crate::run::target_state::Target;
 use crate::spec::Revision;
@@ -44,16 +44,17 @@ pub(in crate::run) fn judge_connections(
     connected: &[RecordedConnection],
 ) -> Vec<(Arc<Case>, Judgement)> {
     let watched = IndexedConnections::new(connected, revision);
-    let judge = |case: &Arc<Case>| {
-        let Body::Passive(passive) = &case.body else { return None };
-        let judged = if are_needs_met(case, connected) {
-            check::judge_passive(case, passive, revision, &watched)
-        } else {
-            Judgement::inapplicable(missing_capabilities(case))
-        };
-        Some((Arc::clone(case), judged))
-    };
-    cases.iter().filter_map(judge).collect()
+    let (mut watching, mut without) = (Vec::new(), Vec::new());
+    for case in cases {
+        match &case.body {
+            Body::Passive(passive) if are_needs_met(case, connected) => watching.push((case, passive)),
+            Body::Passive(_) => without.push((Arc::clone(case), Judgement::inapplicable(missing_capabilities(case)))),
+            Body::Active(_) | Body::Fuzz(_) => {}
+        }
+    }
+    let judged: Vec<(&Case, &Passive)> = watching.iter().map(|(case, passive)| (&***case, *passive)).collect();
+    let judged = check::judge_passive_cases(&judged, revision, &watched);
+    watching.into_iter().map(|(case, _)| Arc::clone(case)).zip(judged).chain(without).collect()
 }
 
 fn are_needs_met(case: &Case, connected: &[RecordedConnection]) -> bool {

@@ -30,8 +30,7 @@ use crate::transcript::{Event, SessionParameters};
 /// Whether a case runs once for all revisions.
 pub(super) fn is_shared(target: &Target, case: &Case, body: &Active) -> bool {
     target.revision.era() == Era::Handshake
-        && target.context.plan.transport() == Transport::Stdio
-        && (body.once || is_independent_of_revision(case, body))
+        && (body.once || target.context.plan.transport() == Transport::Stdio && is_independent_of_revision(case, body))
 }
 
 /// Whether a case may run on a process on which other cases have passed: it asks for a fresh one, started and opened as usual, and

@@ -11,7 +11,7 @@ use crate::wire::{Frame, MAX_SENT_BYTES};
 const MARK: char = '\u{f8ff}';
 
 /// How many letters the record of a long message has.
-const MAX_SHOWN_LETTERS: usize = 64 << 10;
+const MAX_SHOWN_LETTERS: usize = 4 << 10;
 
 /// The text that stands for the letters, until the rest of the message is known.
 pub(super) fn fill_mark(length: usize) -> String {

@@ -141,6 +141,7 @@ async fn end_session(session: &Session, exchange: &Value, timeout: Duration) -> 
         body: None,
         title_case_headers: false,
         base64_headers: false,
+        is_repeated: false,
         transfer: BodyTransfer::Whole,
         until: ReadUntil::End,
         limit: timeout,
@@ -214,6 +215,7 @@ fn direct_request(send: &HttpCall, context: &mut StepContext<'_, '_>) -> Result<
         body,
         title_case_headers: send.title_case_headers,
         base64_headers: send.base64,
+        is_repeated: send.times > 1,
         transfer: match send.transfer {
             Transfer::Whole => BodyTransfer::Whole,
             Transfer::Chunked => BodyTransfer::Chunked,
