@@ -56,3 +56,31 @@ fn has_few_parts(value: &Value, left: &mut usize) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_keeps_its_smallest_members_and_an_error_more() {
+        let about =
+            json!({ "name": "a", "icons": [{ "src": "b", "sizes": ["8x8", "16x16", "32x32"], "theme": "dark" }] });
+        let few = json!({ "subscription": 5 });
+        let message =
+            |member: &str| json!({ "jsonrpc": "2.0", "id": 1, member: { "about": about, "few": few, "code": 2 } });
+        assert_eq!(summarize(&message("error")), message("error"));
+        let kept = json!({ "jsonrpc": "2.0", "id": 1, "result": { "few": few, "code": 2 } });
+        assert_eq!(summarize(&message("result")), kept);
+    }
+
+    #[test]
+    fn long_strings_and_lists_are_left_out() {
+        let items: Vec<usize> = (0..100).collect();
+        let long = "x".repeat(MAX_SUMMARY_STRING_BYTES + 1);
+        let message = json!({ "id": 1, "method": "a", "params": { "items": items, "text": long, "token": "t" } });
+        assert_eq!(summarize(&message), json!({ "id": 1, "method": "a", "params": { "token": "t" } }));
+        assert_eq!(summarize(&json!([{ "id": 1, "result": long }])), json!([{ "id": 1, "result": null }]));
+    }
+}
