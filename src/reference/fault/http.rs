@@ -24,6 +24,8 @@ const WITHOUT_EARLY_STREAM_END: &[Revision] = &[V2025_03_26, V2025_06_18];
 const SESSIONS_WITHOUT_TASKS: &[Revision] = &[V2025_03_26, V2025_06_18];
 /// Revisions with sessions and the MCP-Protocol-Version header.
 const SESSIONS_WITH_VERSION_HEADER: &[Revision] = &[V2025_06_18, V2025_11_25];
+/// Revisions with the MCP-Protocol-Version header.
+const WITH_VERSION_HEADER: &[Revision] = &[V2025_06_18, V2025_11_25, V2026_07_28];
 /// Revisions that require status 403 for a foreign Origin.
 const ORIGIN_403: &[Revision] = &[V2025_11_25, V2026_07_28];
 
@@ -204,6 +206,7 @@ faults! {
     NameSentinelUnchecked, "http-name-sentinel-unchecked", MODERN, "accepts any Base64 value in Mcp-Name";
     InvalidCharactersServed, "http-invalid-characters-served", MODERN, "accepts requests whose Mcp-Name is not ASCII";
     HeaderNameCase, "http-header-name-case", MODERN, "recognizes header names in lower case only";
+    HeaderSpaceKept, "http-header-space-kept", WITH_VERSION_HEADER, "takes white space before a header value for a part of it";
     MismatchCode, "http-mismatch-code", MODERN, "rejects mismatched headers with the code -32600";
     MismatchStatus, "http-mismatch-status", MODERN, "rejects mismatched headers with status 200";
     // Mcp-Param headers

@@ -157,10 +157,20 @@ async fn serve_all(
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.title_case_headers(has(&keeper.faults, HttpFault::Proxied));
-            if has(&keeper.faults, HttpFault::LengthAndChunks) {
-                let _gone = builder.serve_connection(TokioIo::new(framing::with_length(stream)), response).await;
-                return;
-            }
+            let changed = if has(&keeper.faults, HttpFault::LengthAndChunks) {
+                Ok(framing::with_length(stream))
+            } else if has(&keeper.faults, HttpFault::HeaderSpaceKept) {
+                Ok(framing::with_space(stream))
+            } else {
+                Err(stream)
+            };
+            let stream = match changed {
+                Ok(changed) => {
+                    let _gone = builder.serve_connection(TokioIo::new(changed), response).await;
+                    return;
+                }
+                Err(stream) => stream,
+            };
             let connection = builder.serve_connection(TokioIo::new(stream), response);
             // A client that disconnects does not affect the others.
             if has(&keeper.faults, HttpFault::ConnectionsUnclosed) {
