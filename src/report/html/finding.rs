@@ -7,7 +7,7 @@ use super::display::{InlineText, area, display, https_link, inline_code, revisio
 use super::wire::{Row, indent, indent_fully, timeline};
 use crate::report::Report;
 use crate::report::attribution::Attribution;
-use crate::report::finding_text::{describe_retries, failing_arguments, level_reason};
+use crate::report::finding_text::{describe_retries, failing_arguments, level_label, level_reason};
 use crate::report::group::{GroupedFinding, Parts, RequirementGroup, message_without_tool};
 use crate::report::sdk::Sdk;
 use crate::spec::Revision;
@@ -36,6 +36,8 @@ pub(super) struct FindingView {
     pub(super) level: String,
     /// Why the verdict is not the one of the level, if so.
     pub(super) reason: Option<&'static str>,
+    /// The same, unless the lead of the part gives the reason.
+    pub(super) heading_reason: Option<&'static str>,
     /// Whose it is: `author`, `SDK` or `interpretation`.
     pub(super) attribution: &'static str,
     /// The SDK that causes it.
@@ -256,6 +258,8 @@ impl FindingView {
         let mut areas: Vec<String> = grouped.cases.iter().map(|case| display(area(case))).collect();
         areas.dedup();
         let value = finding.value.as_ref().map(|value| indent(&value.to_string()));
+        // The lead of their part says why open questions of interpretation only warn.
+        let has_lead = finding.accepted.is_none() && Attribution::of(finding) == Attribution::Interpretation;
         let message = inline_code(&grouped.headline());
         let mut by_tool: Vec<&Finding> = grouped.by_tool.clone();
         // The call of the finding that represents all is shown first.
@@ -268,6 +272,7 @@ impl FindingView {
             slug,
             requirement: display(&finding.requirement),
             reason: level_reason(finding),
+            heading_reason: level_reason(finding).filter(|_| !has_lead),
             attribution: Attribution::of(finding).as_str(),
             sdk: finding.sdk.as_deref().map(display),
             upstream: finding.upstream.as_ref().map(|upstream| display(&upstream.history())),
@@ -307,7 +312,7 @@ impl FoldedView {
         Self {
             message: inline_code(&grouped.headline()),
             requirement: display(&finding.requirement),
-            level: finding.level.to_string(),
+            level: level_label(finding),
             occurrences: occurrences(grouped),
             cases: grouped.cases.iter().map(|case| display(case)).collect(),
             actual: inline_code(&finding.actual),

@@ -331,6 +331,28 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_about_a_rule_that_binds_has_its_reason_in_the_heading() {
+        let mut report = example();
+        let results = report.targets.iter_mut().flat_map(|target| &mut target.results);
+        for finding in results.flat_map(|result| &mut result.findings) {
+            finding.verdict = finding.verdict.min(crate::verdict::Verdict::Warn);
+        }
+        let page = rendered(&report);
+        let (_, interpretations) = page.split_once("id=\"interpretations\"").expect("a rule without a keyword warns");
+        assert!(interpretations.contains("They only warn."));
+        let headings = page.split("<summary>").filter_map(|part| part.split("</summary>").next());
+        let binding = |heading: &&str| {
+            let level = |level: &str| heading.contains(&format!("<span class=\"level\">{level}</span>"));
+            (level("MUST") || level("SCHEMA")) && !heading.contains(">interpretation<")
+        };
+        let headings: Vec<&str> = headings.filter(binding).collect();
+        assert!(!headings.is_empty());
+        for heading in headings {
+            assert!(heading.contains("<span class=\"level-reason\">only warns, as "), "{heading}");
+        }
+    }
+
+    #[test]
     fn findings_of_one_cause_are_one_card_that_shows_each() {
         let mut report = example();
         let before = rendered(&report);
