@@ -32,7 +32,7 @@ const BYTES_PER_VALUE: usize = 80;
 /// The bytes by which some programs mark a text as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How much allocated memory is kept for the next line of a stream, in bytes.
+/// A line of a stream that is assembled from pieces and longer than this, in bytes, leaves no memory for the next one.
 const RETAINED_BYTES: usize = 64 << 10;
 
 /// How much of an invalid line is kept as evidence, in bytes.
@@ -152,23 +152,34 @@ impl Frame {
     /// Parses one line (without its newline; a carriage return before it is tolerated).
     #[must_use]
     pub fn parse(line: &[u8]) -> Self {
+        Self::parse_from(Cow::Borrowed(line))
+    }
+
+    /// The same for a line that nobody else needs, so that a long one is never in memory twice.
+    #[must_use]
+    #[cfg(feature = "http")]
+    pub(crate) fn parse_taken(line: Vec<u8>) -> Self {
+        Self::parse_from(Cow::Owned(line))
+    }
+
+    fn parse_from(line: Cow<'_, [u8]>) -> Self {
         let bytes = line.len();
-        let (value, values) = match read(line) {
+        let (value, values) = match read(&line) {
             Ok((value, values)) => (Ok(value), values),
             Err(damage) => (Err(damage), 0),
         };
         let raw = match &value {
             // Of a long line no copy is made that is not needed.
-            Ok(value) if bytes > MAX_SHORTENED_STRING_BYTES && is_text_of(line, value) => None,
-            Ok(_) => Some(line.to_vec()),
+            Ok(value) if bytes > MAX_SHORTENED_STRING_BYTES && is_text_of(&line, value) => None,
+            Ok(_) => Some(line.into_owned()),
             Err(_) => Some(line[..bytes.min(MAX_EVIDENCE_BYTES)].to_vec()),
         };
         Self { raw, long: None, bytes, value, defect: None, values, left_out: 0 }
     }
 
     /// Parses one line of a stream, as [`Frame::parse`]. A byte order mark before it is a defect.
-    fn parse_marked(line: &[u8]) -> Self {
-        let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK) else { return Self::parse(line) };
+    fn parse_marked(line: Cow<'_, [u8]>) -> Self {
+        let Some(rest) = line.strip_prefix(BYTE_ORDER_MARK) else { return Self::parse_from(line) };
         let frame = Self::parse(rest);
         let defect = frame.value.is_ok().then_some(FramingError::ByteOrderMark);
         let raw = Some(line[..BYTE_ORDER_MARK.len() + frame.raw().len()].to_vec());
@@ -214,7 +225,7 @@ impl Frame {
     /// bytes may not show. `None` if there is no error of that name.
     #[must_use]
     pub(crate) fn restored(raw: &[u8], bytes: usize, error: Option<&str>) -> Option<Self> {
-        let read = Self::parse_marked(raw);
+        let read = Self::parse_marked(Cow::Borrowed(raw));
         let value = match error {
             // The bytes show these errors, unless their end is missing.
             None | Some("blank" | "byte-order-mark") => return Some(read),
@@ -255,10 +266,8 @@ impl Frame {
     /// The same line without its contents, except the first few kilobytes.
     #[must_use]
     pub fn drop_contents(mut self) -> Self {
-        let mut raw = self.raw().into_owned();
-        raw.truncate(MAX_EVIDENCE_BYTES);
-        raw.shrink_to_fit();
-        self.raw = Some(raw);
+        let raw = self.raw();
+        self.raw = Some(raw[..raw.len().min(MAX_EVIDENCE_BYTES)].to_vec());
         Self { value: Err(FramingError::Dropped { bytes: self.bytes }), values: 0, ..self }
     }
 
@@ -437,10 +446,10 @@ fn measure_within(line: &[u8], max_depth: usize, max_values: usize) -> Result<us
 }
 
 /// A line that has not been parsed yet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Line<'b> {
     /// The whole line, without its line ending.
-    Whole(&'b [u8]),
+    Whole(Cow<'b, [u8]>),
     /// The beginning of a line that is too long, and the line's length.
     TooLong(&'b [u8], usize),
 }
@@ -464,7 +473,7 @@ impl Line<'_> {
 pub struct Splitter {
     line: Vec<u8>,
     dropped: usize,
-    /// The last line that was assembled from pieces.
+    /// The last line that was assembled from pieces, unless it was long.
     assembled: Vec<u8>,
     /// Whether the last message was taken without its line feed, which may follow.
     skips_line_feed: bool,
@@ -482,9 +491,6 @@ impl Splitter {
     /// Extracts the first line from the next bytes of the stream; returns it with the number of bytes used. If no
     /// line ends in them, they are kept as the beginning of the next one.
     pub fn pull<'b>(&'b mut self, bytes: &'b [u8]) -> Option<(Line<'b>, usize)> {
-        if self.assembled.capacity() > RETAINED_BYTES {
-            self.assembled = Vec::new();
-        }
         let skipped = self.skip_line_feed(bytes);
         let bytes = &bytes[skipped..];
         let Some(end) = memchr::memchr(b'\n', bytes) else {
@@ -493,7 +499,7 @@ impl Splitter {
         };
         let head = &bytes[..end];
         if self.line.is_empty() && self.dropped == 0 && end <= MAX_MESSAGE_BYTES {
-            return Some((Line::Whole(strip_carriage_return(head)), skipped + end + 1));
+            return Some((Line::Whole(Cow::Borrowed(strip_carriage_return(head))), skipped + end + 1));
         }
         self.keep(head);
         Some((self.take(), skipped + end + 1))
@@ -519,7 +525,7 @@ impl Splitter {
         if !self.may_lack_line_feed() {
             return None;
         }
-        let frame = Frame::parse_marked(&self.line);
+        let frame = Frame::parse_marked(Cow::Borrowed(&self.line));
         frame.json()?;
         self.line.clear();
         self.skips_line_feed = true;
@@ -552,17 +558,20 @@ impl Splitter {
         let length = self.pending() + bytes.len();
         let kept = MAX_EVIDENCE_BYTES.saturating_sub(self.line.len());
         self.line.extend_from_slice(&bytes[..bytes.len().min(kept)]);
-        self.line.truncate(MAX_EVIDENCE_BYTES);
-        self.line.shrink_to_fit();
+        self.line = self.line[..self.line.len().min(MAX_EVIDENCE_BYTES)].to_vec();
         self.dropped = length - self.line.len();
     }
 
     fn take(&mut self) -> Line<'_> {
+        if self.dropped == 0 && self.line.len() > RETAINED_BYTES {
+            let mut line = std::mem::take(&mut self.line);
+            line.truncate(strip_carriage_return(&line).len());
+            return Line::Whole(Cow::Owned(line));
+        }
         std::mem::swap(&mut self.line, &mut self.assembled);
         self.line.clear();
-        self.line.shrink_to(RETAINED_BYTES);
         match std::mem::take(&mut self.dropped) {
-            0 => Line::Whole(strip_carriage_return(&self.assembled)),
+            0 => Line::Whole(Cow::Borrowed(strip_carriage_return(&self.assembled))),
             dropped => Line::TooLong(&self.assembled, self.assembled.len() + dropped),
         }
     }

@@ -53,8 +53,8 @@ pub(super) fn shorten_strings(value: &mut Value) -> usize {
             let kept = kept_bytes(text);
             let left_out = text.len() - kept;
             if left_out > 0 {
-                text.truncate(kept);
-                text.shrink_to_fit();
+                // A copy leaves a gap that the next long string fits into; the beginning in its old place would not.
+                *text = text[..kept].to_owned();
             }
             left_out
         }

@@ -1,5 +1,7 @@
 //! Repeats calls and checks whether a failure occurs again.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -142,7 +144,7 @@ impl Reproducer<'_, '_> {
         if control {
             self.caller.restart().await?;
             let other = self.caller.call(fuzz_call).await?;
-            if result_of(&other) != result_of(first) {
+            if result_hash(&other) != result_hash(first) {
                 return Ok(None);
             }
         }
@@ -174,19 +176,44 @@ pub(in crate::campaign) fn is_contradiction(first: &FuzzExchange, second: &FuzzE
 /// Whether both responses are successes and their results differ.
 fn both_differ(first: &FuzzExchange, second: &FuzzExchange) -> bool {
     let served = outcome(first) == CallOutcome::Success && outcome(second) == CallOutcome::Success;
-    served && result_of(first) != result_of(second)
+    served && result_hash(first) != result_hash(second)
 }
 
-/// The result of a call, without metadata about the response.
-pub(in crate::campaign) fn result_of(exchange: &FuzzExchange) -> Option<Value> {
-    let mut result = exchange.responses.first()?.get("result")?.clone();
-    if let Some(members) = result.as_object_mut() {
-        members.shift_remove("_meta");
+/// A hash of the result of a call, without metadata about the response: results that are compared may be long.
+pub(in crate::campaign) fn result_hash(exchange: &FuzzExchange) -> Option<u64> {
+    let result = exchange.responses.first()?.get("result")?;
+    let mut hasher = DefaultHasher::new();
+    match result.as_object() {
+        // The order of members means nothing.
+        Some(members) => {
+            let members = members.iter().filter(|(name, _)| *name != "_meta");
+            members.collect::<BTreeMap<_, _>>().hash(&mut hasher);
+        }
+        None => result.hash(&mut hasher),
     }
-    Some(result)
+    Some(hasher.finish())
 }
 
 /// Whether violations of this oracle may show only after the response.
 pub(super) fn may_show_late(oracle: Oracle) -> bool {
     matches!(oracle, Oracle::Crash | Oracle::MalformedResponse | Oracle::StdoutNoise | Oracle::ResultRules)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn results_are_equal_whatever_their_metadata_and_the_order_of_their_members() {
+        let hash = |result: Value| result_hash(&FuzzExchange::answered(json!({}), vec![json!({ "result": result })]));
+        let one = hash(json!({ "content": [{ "type": "text", "text": "a" }], "isError": false, "_meta": { "at": 1 } }));
+        assert!(one.is_some());
+        assert_eq!(one, hash(json!({ "isError": false, "content": [{ "text": "a", "type": "text" }] })));
+        assert_ne!(one, hash(json!({ "isError": false, "content": [{ "text": "b", "type": "text" }] })));
+        assert_ne!(one, hash(json!({ "isError": true, "content": [{ "text": "a", "type": "text" }] })));
+        assert_eq!(hash(json!([1])), hash(json!([1])));
+        assert_eq!(result_hash(&FuzzExchange::answered(json!({}), vec![json!({ "error": {} })])), None);
+    }
 }

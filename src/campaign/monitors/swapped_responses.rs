@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::canaries::Canaries;
@@ -17,7 +16,7 @@ use crate::campaign::limits::{
     MAX_SWAP_CANDIDATES, MAX_SWAP_PICKING_TIME, MAX_TOOLS_TO_SWAP_WITH, MIN_CALLS_FOR_REPETITION, SWAP_ATTEMPTS,
 };
 use crate::campaign::minimizer::failure_test::FailureTest;
-use crate::campaign::minimizer::reproduction::result_of;
+use crate::campaign::minimizer::reproduction::result_hash;
 use crate::campaign::process::caller::Caller;
 use crate::campaign::process::environment::BoxFuture;
 use crate::campaign::settings::CampaignSettings;
@@ -26,8 +25,8 @@ use crate::check::fuzz::{FuzzExchange, OracleViolation, excerpt, outcome};
 use crate::event::CallOutcome;
 use crate::verdict::Verdict;
 
-/// A call with the result that it gets on its own.
-type KnownResult = (FuzzCall, Value);
+/// A call with a hash of the result that it gets on its own.
+type KnownResult = (FuzzCall, u64);
 
 /// A response that was swapped more than once.
 #[derive(Debug)]
@@ -146,7 +145,7 @@ async fn pick_distinct(
             (known.0.tool, &known.0.call.arguments) != (fuzz_call.tool, &fuzz_call.call.arguments)
         };
         if outcome(&exchange) == CallOutcome::Success
-            && let Some(result) = result_of(&exchange)
+            && let Some(result) = result_hash(&exchange)
             && picked.iter().all(is_new)
         {
             picked.push((fuzz_call, result));
@@ -162,7 +161,7 @@ async fn stable_results(caller: &mut Caller<'_>, picked: Vec<KnownResult>) -> Re
     for (fuzz_call, result) in picked.into_iter().rev() {
         let mut same = true;
         for _ in 0..2 {
-            same &= result_of(&caller.call(&fuzz_call).await?).as_ref() == Some(&result);
+            same &= result_hash(&caller.call(&fuzz_call).await?) == Some(result);
         }
         if same {
             stable.push((fuzz_call, result));
@@ -180,7 +179,7 @@ async fn repeat_concurrently(caller: &mut Caller<'_>, picked: &[KnownResult]) ->
                 // On their own, both calls still get their own results.
                 for at in [own, other] {
                     let alone = caller.call(&picked[at].0).await?;
-                    if result_of(&alone).as_ref() != Some(&picked[at].1) {
+                    if result_hash(&alone) != Some(picked[at].1) {
                         return Ok(None);
                     }
                 }
@@ -205,8 +204,8 @@ async fn call_concurrently(
     if burst.end.is_some() {
         return Ok(None);
     }
-    let got: Vec<(usize, Option<Value>)> =
-        burst.done.iter().map(|(index, exchange)| (*index, result_of(exchange))).collect();
+    let got: Vec<(usize, Option<u64>)> =
+        burst.done.iter().map(|(index, exchange)| (*index, result_hash(exchange))).collect();
     Ok(find_swap(picked, &got).map(|(position, other)| {
         let (own, exchange) = &burst.done[position];
         (exchange.clone(), *own, other)
@@ -215,14 +214,14 @@ async fn call_concurrently(
 
 /// The first call that got the result of another call which did not get its own: its position among the results that
 /// were received, and the index of the other call.
-fn find_swap(picked: &[KnownResult], got: &[(usize, Option<Value>)]) -> Option<(usize, usize)> {
+fn find_swap(picked: &[KnownResult], got: &[(usize, Option<u64>)]) -> Option<(usize, usize)> {
     let lost = |at: usize| {
         let own = got.iter().find(|(index, _)| *index == at);
-        own.is_some_and(|(_, result)| result.as_ref() != Some(&picked[at].1))
+        own.is_some_and(|(_, result)| *result != Some(picked[at].1))
     };
     got.iter().enumerate().find_map(|(position, (own, result))| {
-        let result = result.as_ref().filter(|_| lost(*own))?;
-        let is_other = |(at, (_, known)): &(usize, &KnownResult)| known == result && lost(*at);
+        let result = result.filter(|_| lost(*own))?;
+        let is_other = |(at, (_, known)): &(usize, &KnownResult)| *known == result && lost(*at);
         let (other, _) = picked.iter().enumerate().find(is_other)?;
         Some((position, other))
     })
@@ -235,18 +234,15 @@ mod tests {
     use serde_json::json;
 
     /// Calls that get the given results on their own.
-    fn known(results: &[i32]) -> Vec<KnownResult> {
-        let of = |result: &i32| (valid_call(0, json!({ "n": result })), json!(result));
+    fn known(results: &[u64]) -> Vec<KnownResult> {
+        let of = |result: &u64| (valid_call(0, json!({ "n": result })), *result);
         results.iter().map(of).collect()
     }
 
     #[test]
     fn a_response_is_swapped_if_it_belongs_to_a_call_that_did_not_get_it() {
         let calls = known(&[10, 20, 30]);
-        let swap = |got: &[(usize, Option<i32>)]| {
-            let got: Vec<_> = got.iter().map(|(index, result)| (*index, result.map(|result| json!(result)))).collect();
-            find_swap(&calls, &got)
-        };
+        let swap = |got: &[(usize, Option<u64>)]| find_swap(&calls, got);
         assert_eq!(swap(&[(0, Some(10)), (1, Some(20)), (2, Some(30))]), None);
         // The responses need not come in the order of the calls.
         assert_eq!(swap(&[(2, Some(30)), (0, Some(20)), (1, Some(10))]), Some((1, 1)));

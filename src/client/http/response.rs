@@ -66,7 +66,7 @@ impl ResponseReader<'_> {
             self.body = Some((Frame::too_long(&body, end.bytes), Vec::new()));
             return end;
         }
-        let frame = Frame::parse(&body);
+        let frame = Frame::parse_taken(body);
         let speaks = frame.json().is_some_and(|value| {
             messages(value)
                 .any(|message| !matches!(MessageKind::of(message), MessageKind::Unknown | MessageKind::Batch(_)))
@@ -86,7 +86,7 @@ impl ResponseReader<'_> {
             let replies = self.settle(&frame);
             self.body = Some((frame, replies));
         } else {
-            end.text = BodyText::of(&body);
+            end.text = BodyText::of(&frame.raw());
         }
         end
     }
@@ -152,7 +152,7 @@ impl ResponseReader<'_> {
             Some(data) if !data.is_empty() => {
                 let data = endpoint.masked_bytes(data);
                 let frame = if event.dropped == 0 {
-                    Frame::parse(&data)
+                    Frame::parse_taken(data)
                 } else {
                     Frame::too_long(&data, data.len() + event.dropped)
                 };
@@ -240,12 +240,15 @@ fn is_json(kind: &str) -> bool {
 
 /// Reads a body: at most `limit` bytes, of which at most one message's worth is kept in memory.
 async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> Vec<u8> {
-    let mut body = Vec::new();
+    const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES + 1;
+    let expected = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    // Memory that is reserved and not written to is not used.
+    let mut body = Vec::with_capacity(expected.min(MAX_BODY_BYTES));
     loop {
         match response.chunk().await {
             Ok(Some(bytes)) => {
                 end.bytes += bytes.len();
-                let room = (MAX_MESSAGE_BYTES + 1).saturating_sub(body.len());
+                let room = MAX_BODY_BYTES.saturating_sub(body.len());
                 body.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
             Ok(None) => {
