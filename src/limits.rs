@@ -22,12 +22,13 @@ pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause after each byte of a line that is written in pieces: long enough for the server to read it before the next.
 pub(crate) const PIECE_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long nothing may follow a message without a line feed before it is read nevertheless, unless the server took longer to
-/// open.
+/// How long nothing may follow a message without a line feed before it is read, unless the server took longer to open.
 pub(crate) const LINE_FEED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// After how many polls without output a process that has exited counts as closed, though a child process keeps
-/// its output open.
+/// How long a long message waits for the end of others: a server that never ends one must not stop all.
+pub(crate) const MAX_WAIT_FOR_ROOM: Duration = Duration::from_secs(1);
+
+/// After how many polls without output an exited process counts as closed, though a child process keeps its output open.
 pub(crate) const QUIET_POLLS_AFTER_EXIT: usize = 5;
 
 /// How many requests of a server are answered in a connection that is not recorded.
@@ -195,8 +196,7 @@ pub(crate) const MIN_HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 /// How many times longer than the opening of another revision a handshake may take.
 pub(crate) const HANDSHAKE_TIME_FACTOR: u32 = 4;
 
-/// How long a stateless opening may take at least once a session of another revision is open. Older servers may not
-/// answer it.
+/// How long a stateless opening, which older servers may not answer, may take at least once another session is open.
 pub(crate) const MIN_STATELESS_OPENING_TIME: Duration = Duration::from_secs(1);
 
 /// How many times longer than the opening of another revision a stateless opening may take.

@@ -7,6 +7,7 @@ mod background_process;
 mod connection;
 mod http;
 mod in_process;
+mod long_message;
 mod package_runner;
 mod process;
 mod process_table;

@@ -58,13 +58,15 @@ pub(crate) struct MemoryBudget {
     all: AtomicUsize,
     large: AtomicUsize,
     long_strings: AtomicUsize,
+    beginnings: AtomicUsize,
 }
 
 impl MemoryBudget {
     /// A budget of `all` bytes for messages, of which `large` bytes may go to large ones.
     #[must_use]
     pub(crate) fn new(all: usize, large: usize) -> Self {
-        Self { all: AtomicUsize::new(all), large: AtomicUsize::new(large), long_strings: AtomicUsize::new(large / 4) }
+        let of_large = |part: usize| AtomicUsize::new(large / part);
+        Self { all: AtomicUsize::new(all), large: of_large(1), long_strings: of_large(4), beginnings: of_large(16) }
     }
 
     /// Takes the memory of a message from the budget; returns what may be kept of it. What is long is mostly the text of
@@ -75,7 +77,15 @@ impl MemoryBudget {
             let rest = frame.memory_bytes().saturating_sub(long);
             return if self.take(rest) { frame } else { frame.drop_contents() };
         }
-        let frame = if long > 0 { frame.shortened() } else { frame };
+        let frame = match frame {
+            frame if long == 0 => frame,
+            frame => {
+                let shortened = frame.shortened();
+                // The beginnings of many long strings are too long as well.
+                let fits = take(&self.beginnings, shortened.memory_bytes());
+                if fits { shortened } else { shortened.shortened_further() }
+            }
+        };
         if self.take(frame.memory_bytes()) { frame } else { frame.drop_contents() }
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 
+use super::long_message::LongMessage;
 use super::record::Record;
 use super::responder::Responder;
 use crate::limits::{LINE_FEED_TIMEOUT, PIECE_INTERVAL};
@@ -90,6 +91,7 @@ pub(super) async fn read_lines<R: AsyncRead + Unpin>(
     answers: mpsc::WeakSender<Line>,
 ) {
     let mut splitter = Splitter::default();
+    let mut message = LongMessage::default();
     let mut buffer = vec![0; 64 << 10];
     let mut kept = true;
     let mut receive = |frame: Frame| {
@@ -132,6 +134,7 @@ pub(super) async fn read_lines<R: AsyncRead + Unpin>(
             record.add(Event::Overflow);
             return;
         }
+        message.wait_for_room(splitter.pending()).await;
         // A server that writes without pause must not block every other task.
         tokio::task::yield_now().await;
     }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::connection::{LaunchError, WaitOutcome};
 use super::http::{EndReason, UnrecordedHttp, UnrecordedHttpOptions};
+use super::long_message::LongMessage;
 use super::process::{Process, ShutdownTimeouts};
 use super::record::EntryObserver;
 use super::wait_budget::WaitBudget;
@@ -49,6 +50,7 @@ struct Streams {
     outgoing: Vec<u8>,
     written: usize,
     splitter: Splitter,
+    message: LongMessage,
     buffer: Vec<u8>,
     /// The part of the buffer that was read and not yet split into lines.
     unread: Range<usize>,
@@ -217,6 +219,7 @@ impl Streams {
             outgoing: Vec::new(),
             written: 0,
             splitter: Splitter::default(),
+            message: LongMessage::default(),
             buffer: vec![0; READ_BUFFER_BYTES],
             unread: 0..0,
             read_at: Instant::now(),
@@ -254,6 +257,7 @@ impl Streams {
                 if let Some((line, used)) = self.splitter.pull(bytes) {
                     self.unread.start += used;
                     let frame = line.parse();
+                    self.message = LongMessage::default();
                     if let Some(observer) = &self.observer {
                         observer(&Entry { at: self.opened_at.elapsed(), event: Event::Received(frame.clone()) });
                     }
@@ -273,6 +277,9 @@ impl Streams {
             }
             if budget.is_exhausted() {
                 return WaitOutcome::TimedOut;
+            }
+            if budget.poll(self.message.wait_for_room(self.splitter.pending())).await.is_none() {
+                continue;
             }
             if budget.poll(self.step()).await.is_some() {
                 continue;

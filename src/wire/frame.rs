@@ -322,9 +322,19 @@ impl Frame {
 
     /// The same message with the first 64 KiB of each string, so that all else can be judged. Its bytes are not kept.
     #[must_use]
-    pub(crate) fn shortened(mut self) -> Self {
+    pub(crate) fn shortened(self) -> Self {
+        self.shortened_to(MAX_SHORTENED_STRING_BYTES)
+    }
+
+    /// The same message with the first 4 KiB of each string.
+    #[must_use]
+    pub(crate) fn shortened_further(self) -> Self {
+        self.shortened_to(MAX_EVIDENCE_BYTES)
+    }
+
+    fn shortened_to(mut self, most: usize) -> Self {
         if let Ok(value) = &mut self.value {
-            self.left_out += shorten_strings(value);
+            self.left_out += shorten_strings(value, most);
             self.raw = None;
         }
         self

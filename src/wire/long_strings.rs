@@ -7,14 +7,14 @@ use serde_json::Value;
 pub(super) const MAX_SHORTENED_STRING_BYTES: usize = 64 << 10;
 
 /// The length of the beginning of a string that a shortened message keeps.
-fn kept_bytes(text: &str) -> usize {
-    (0..=MAX_SHORTENED_STRING_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
+fn kept_bytes(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
 }
 
-/// How many bytes [`shorten_strings`] would leave out.
+/// How many bytes are beyond the longest strings of a shortened message.
 pub(super) fn long_string_bytes(value: &Value) -> usize {
     match value {
-        Value::String(text) => text.len() - kept_bytes(text),
+        Value::String(text) => text.len() - kept_bytes(text, MAX_SHORTENED_STRING_BYTES),
         Value::Array(items) => items.iter().map(long_string_bytes).sum(),
         Value::Object(members) => members.values().map(long_string_bytes).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -25,7 +25,7 @@ pub(super) fn long_string_bytes(value: &Value) -> usize {
 pub(super) fn with_short_strings(value: &Value) -> (Value, usize) {
     match value {
         Value::String(text) => {
-            let kept = kept_bytes(text);
+            let kept = kept_bytes(text, MAX_SHORTENED_STRING_BYTES);
             (Value::String(text[..kept].to_owned()), text.len() - kept)
         }
         Value::Array(items) => {
@@ -46,11 +46,11 @@ pub(super) fn with_short_strings(value: &Value) -> (Value, usize) {
     }
 }
 
-/// Leaves out all but the beginning of long strings; returns the number of bytes that were left out.
-pub(super) fn shorten_strings(value: &mut Value) -> usize {
+/// Leaves out all but the beginning of strings, of this many bytes at most; returns the number of bytes that were left out.
+pub(super) fn shorten_strings(value: &mut Value, most: usize) -> usize {
     match value {
         Value::String(text) => {
-            let kept = kept_bytes(text);
+            let kept = kept_bytes(text, most);
             let left_out = text.len() - kept;
             if left_out > 0 {
                 // A copy leaves a gap that the next long string fits into; the beginning in its old place would not.
@@ -58,8 +58,8 @@ pub(super) fn shorten_strings(value: &mut Value) -> usize {
             }
             left_out
         }
-        Value::Array(items) => items.iter_mut().map(shorten_strings).sum(),
-        Value::Object(members) => members.values_mut().map(shorten_strings).sum(),
+        Value::Array(items) => items.iter_mut().map(|item| shorten_strings(item, most)).sum(),
+        Value::Object(members) => members.values_mut().map(|member| shorten_strings(member, most)).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }

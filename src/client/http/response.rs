@@ -16,6 +16,7 @@ use super::header::media_type as media_type_of;
 use super::rate_limit::is_rate_limit;
 use super::request::{HttpClient, OutgoingRequest, Repetition};
 use super::sse_transport::MessageEndpoint;
+use crate::client::long_message::LongMessage;
 use crate::client::responder::Responder;
 use crate::transcript::{BodyText, Entry, Event, HttpEnd, summarize};
 use crate::wire::{
@@ -93,6 +94,7 @@ impl ResponseReader<'_> {
 
     async fn read_stream(&mut self, number: usize, mut response: Response) -> HttpEnd {
         let mut decoder = SseDecoder::default();
+        let mut message = LongMessage::default();
         let mut end = HttpEnd { number, ..HttpEnd::default() };
         loop {
             match response.chunk().await {
@@ -125,6 +127,7 @@ impl ResponseReader<'_> {
             }
             event_summary::note_defects(&mut end, &decoder);
             self.client.log.save_open_stream(&mut end);
+            message.wait_for_room(decoder.pending()).await;
             tokio::task::yield_now().await;
         }
         event_summary::note_defects(&mut end, &decoder);
@@ -244,6 +247,7 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
     let expected = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
     // Memory that is reserved and not written to is not used.
     let mut body = Vec::with_capacity(expected.min(MAX_BODY_BYTES));
+    let mut message = LongMessage::default();
     loop {
         match response.chunk().await {
             Ok(Some(bytes)) => {
@@ -263,5 +267,6 @@ async fn read_body(mut response: Response, end: &mut HttpEnd, limit: usize) -> V
         if end.bytes > limit {
             return body;
         }
+        message.wait_for_room(body.len()).await;
     }
 }

@@ -35,7 +35,7 @@ struct InFlight<'s> {
 
 /// How much memory the answers of a burst may take, in bytes: it ends when they take more, so that they are judged and
 /// freed. No more calls are in flight than have answers of the usual size within it.
-const MAX_ANSWER_BYTES: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 impl<'s> InFlight<'s> {
     fn new(fuzz_calls: &'s [FuzzCall]) -> Self {
