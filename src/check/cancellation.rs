@@ -35,6 +35,15 @@ fn fastest_answer(index: &ConnectionIndex<'_>) -> Duration {
     times.min().unwrap_or_default()
 }
 
+/// How long the server took to answer the first request of the connection, if that was before this request. What a process
+/// does for the first time may need to be loaded, as long as what it opens with.
+fn opening_time(index: &ConnectionIndex<'_>, request: &Exchange<'_>) -> Duration {
+    let entries = &index.record.entries;
+    let first = index.exchanges.iter().find_map(|exchange| Some((exchange.sent, exchange.responses.first()?.0)));
+    let first = first.filter(|(_, answered)| *answered < request.sent);
+    first.map(|(sent, answered)| entries[answered].at.saturating_sub(entries[sent].at)).unwrap_or_default()
+}
+
 /// How long a message may be on its way on this connection.
 fn travel_time(index: &ConnectionIndex<'_>) -> Duration {
     fastest_answer(index) * TRAVEL_FACTOR
@@ -174,6 +183,15 @@ impl CancelledRequest<'_, '_> {
         answered > processed && entries[answered].at >= entries[processed].at + overtaking
     }
 
+    /// Whether no request of its method was answered before it was sent.
+    fn is_first_of_its_method(&self, index: &ConnectionIndex<'_>) -> bool {
+        let is_earlier = |other: &&Exchange<'_>| {
+            let answered = other.responses.first().is_some_and(|(at, _)| *at < self.exchange.sent);
+            answered && method_of(other.request) == method_of(self.exchange.request)
+        };
+        !index.exchanges.iter().any(|other| is_earlier(&other))
+    }
+
     /// How long after the cancellation the response arrived.
     fn delay(&self, entries: &[Arc<Entry>]) -> Option<Duration> {
         self.response.map(|(at, _)| entries[at].at.saturating_sub(entries[self.cancelled].at))
@@ -225,8 +243,10 @@ pub(super) fn no_response_after_cancellation(index: &ConnectionIndex<'_>) -> Che
 pub(super) fn cancelled_request_stops(index: &ConnectionIndex<'_>) -> CheckResult {
     let mut checked = CheckResult::default();
     let entries = &index.record.entries;
-    let lateness = MIN_LATENESS.max(travel_time(index));
     for request in cancelled_requests(index) {
+        let loading =
+            if request.is_first_of_its_method(index) { opening_time(index, request.exchange) } else { Duration::ZERO };
+        let lateness = MIN_LATENESS.max(travel_time(index)).max(loading);
         match (request.response, request.delay(entries)) {
             (Some(_), _) if request.is_answered_after_later(index) => {}
             (Some((answered, _)), Some(delay)) if delay > lateness => {

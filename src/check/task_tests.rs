@@ -9,7 +9,7 @@ use super::connection::check_named;
 use super::{IndexedConnections, RecordedConnection};
 use crate::case::ConnectionCheck;
 use crate::case::ConnectionCheck::{
-    NoResponseAfterCancellation, ServerCancelsNoTaskRequest, ServerCancelsOnlyOwnRequests,
+    CancelledRequestStops, NoResponseAfterCancellation, ServerCancelsNoTaskRequest, ServerCancelsOnlyOwnRequests,
     ServerCancelsOnlySubscriptions, TaskFailureReported, TaskIdsUnguessable, TaskInputKeysNotReused,
     TaskInputNamesTask, TaskProgressEndsWithTask, TaskResultAfterEnd, TaskResultNamesTask, TaskStatusFinal,
     TaskTimestampsConsistent, TasksListed, TimedOutRequestsCancelled,
@@ -251,6 +251,28 @@ fn a_response_to_a_cancelled_request_counts_only_after_later_responses() {
     assert_eq!(with(std::slice::from_ref(&other)), (1, 0));
     assert_eq!(with(&[other.clone(), late.clone()]), (1, 1));
     assert_eq!(with(&[late, other]), (0, 0));
+}
+
+#[test]
+fn the_first_call_of_a_process_may_take_as_long_as_its_opening() {
+    let (call, ping) = (request(1, "tools/call", json!({})), request(2, "ping", json!({})));
+    let opening = [request(0, "initialize", json!({})), result(0, json!({}))];
+    let earlier = [request(3, "tools/call", json!({})), result(3, json!({}))];
+    let cancelled_call = [ping, result(2, json!({})), call, cancelled(true, &json!(1)), result(1, json!({}))];
+    // Everything is quick, except the opening, and the response to the cancelled call.
+    let stops = |opening_seconds: u64, before: &[(bool, Value)]| {
+        let messages = [&opening, before, &cancelled_call].concat();
+        let mut entries = events_every(Duration::from_millis(1), &messages);
+        let end = entries.len() - 1;
+        for (at, entry) in entries.iter_mut().enumerate().skip(1) {
+            let response = if at == end { 2 } else { 0 };
+            Arc::make_mut(entry).at += Duration::from_secs(opening_seconds + response);
+        }
+        run_events(CancelledRequestStops, Revision::V2025_11_25, entries)
+    };
+    assert_eq!(stops(1, &[]), (1, 1));
+    assert_eq!(stops(3, &[]), (0, 0));
+    assert_eq!(stops(3, &earlier), (1, 1));
 }
 
 #[test]
