@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use mcp_conformance::verdict::Verdict;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::address::unused_address;
-use crate::support::{PROGRAM, Trial, describe_error, limits, program_command, trial};
+use crate::support::{PROGRAM, Trial, clean, describe_error, limits, program_command, trial};
 
 /// The maximum memory usage of a run, in KiB.
 const MAX_MEMORY_KIB: u64 = 100 << 10;
@@ -69,6 +70,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ));
     trials.push(trial("hostile/a-long-text-is-shrunk-in-little-memory", a_long_text_is_shrunk_in_little_memory));
     trials.push(trial("hostile/long-answers-lose-no-case-and-take-little-memory", long_answers_lose_no_case));
+    trials.push(trial("hostile/a-list-of-20000-tools-is-refused-with-the-limit", a_list_beyond_the_limit_is_refused));
     trials.push(trial("hostile/server-text-does-not-control-the-terminal", server_text_does_not_control_the_terminal));
     trials.push(trial(
         "hostile/cases/every-error-of-an-invalid-case-is-reported",
@@ -333,6 +335,15 @@ fn long_answers_lose_no_case() -> Result<(), String> {
     Ok(())
 }
 
+/// A page with 20,000 tools more than the built-in server has: what is wrong is the limit of the program, and it says so.
+fn a_list_beyond_the_limit_is_refused() -> Result<(), String> {
+    const FILTER: &str = r#""$0" serve | perl -pe 'BEGIN { $| = 1;
+            $more = join "", map { qq(,{"name":"tool_$_","inputSchema":{"type":"object"}}) } 1 .. 20000 }
+        s/(.*)\](?=[,}])/$1$more]/ if /"tools":\[\{/'"#;
+    let run = Run::judge(&["--revision", "2025-11-25", "--regressions", "none"], &["sh", "-c", FILTER, PROGRAM])?;
+    run.expect(2, &["a line of the server exceeds the limit of 200000 values", "NOT JUDGED"])
+}
+
 /// The result of running the program.
 pub(crate) struct Run {
     command: String,
@@ -341,7 +352,7 @@ pub(crate) struct Run {
     pub(crate) text: String,
     pub(crate) duration: Duration,
     /// Its peak memory usage in KiB, if the system reports it.
-    peak: Option<u64>,
+    pub(crate) peak: Option<u64>,
     /// Processes that have its mark in their environment and still run.
     leftovers: Vec<String>,
 }
@@ -349,7 +360,12 @@ pub(crate) struct Run {
 impl Run {
     /// Judges a server.
     pub(crate) fn judge(options: &[&str], server: &[&str]) -> Result<Self, String> {
-        Self::start(options, server, &[], None)
+        Self::start(program_command(), options, server, &[], None)
+    }
+
+    /// Judges a server with another build of the program.
+    pub(crate) fn judge_with_build(program: &Path, options: &[&str], server: &[&str]) -> Result<Self, String> {
+        Self::start(clean(Command::new(program)), options, server, &[], None)
     }
 
     /// Judges a server, with variables in the environment of the program.
@@ -358,11 +374,12 @@ impl Run {
         server: &[&str],
         variables: &[(&str, &str)],
     ) -> Result<Self, String> {
-        Self::start(options, server, variables, None)
+        Self::start(program_command(), options, server, variables, None)
     }
 
     /// Judges a server, and sends the given signal, if any, to the program after the given time.
     fn start(
+        mut program: Command,
         options: &[&str],
         server: &[&str],
         variables: &[(&str, &str)],
@@ -375,7 +392,7 @@ impl Run {
         let output = folder.path().join("output");
         let file = File::create(&output).map_err(describe_error)?;
         let began = Instant::now();
-        let mut child = program_command()
+        let mut child = program
             .args(["--fuzz", "off"])
             .args(options)
             .arg("--")
@@ -556,7 +573,7 @@ fn a_signal_leaves_no_process(signal: Signal) -> Result<(), String> {
     let first = "setsid sleep 1000 & (trap '' TERM INT HUP; while :; do sleep 9; done) &";
     let server = server_after(first, "--fault ignores-sigterm");
     let after = limits::here(limits::BEFORE_SIGNAL);
-    let run = Run::start(&["--timeout", "1s"], &as_strs(&server), &[], Some((signal, after)))?;
+    let run = Run::start(program_command(), &["--timeout", "1s"], &as_strs(&server), &[], Some((signal, after)))?;
     if run.duration < after {
         return Err(run.failure("the run ended before the signal"));
     }

@@ -33,6 +33,7 @@ mod packaging;
 mod raw;
 mod real;
 mod recording;
+mod released;
 mod reproduce;
 mod runner;
 mod schemas;
@@ -117,6 +118,7 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { name: "schemas", trials: &[schemas::trials, differential::trials] },
     Group { name: "documentation", trials: &[commands::trials] },
     Group { name: "packages", trials: &[packaging::trials] },
+    Group { name: "release", trials: &[released::trials] },
     #[cfg(feature = "harness")]
     Group { name: "nextest", trials: &[libtest::trials] },
 ];

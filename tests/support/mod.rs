@@ -15,6 +15,6 @@ pub(crate) mod single_causes;
 pub(crate) mod state_faults;
 pub(crate) mod trial;
 
-pub(crate) use program::{PROGRAM, ProgramOutput, program, program_command};
+pub(crate) use program::{PROGRAM, ProgramOutput, clean, program, program_command};
 pub(crate) use result::describe_error;
 pub(crate) use trial::{Trial, trial};
