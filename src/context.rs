@@ -343,11 +343,11 @@ impl Context {
             (connection.first_line(), connection.rate_limited_requests(), connection.costs());
         let (without_package_runner, name) = (connection.is_without_package_runner(), connection.name());
         self.shared.statistics.add_startup(startup);
-        let timeouts = self.shared.shutdowns.timeouts(self.plan.shutdown_grace, &connection);
+        let (timeouts, left_running) = self.shared.shutdowns.timeouts(self.plan.shutdown_grace, &connection);
         let began = Instant::now();
-        let (step, entries) = connection.shut_down(timeouts).await;
+        let (step, entries) = connection.shut_down(timeouts, left_running).await;
         self.shared.statistics.add_ending(began.elapsed());
-        self.shared.shutdowns.record(step);
+        self.shared.shutdowns.record(step, entries.last().map(Arc::as_ref));
         ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited, costs }
     }
 

@@ -52,7 +52,7 @@ pub(crate) const KILLED_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long orphans are searched for, in case they multiply while they are killed.
 pub(crate) const ORPHAN_SEARCH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long to wait between two of these searches.
+/// How long to wait between two of these searches, or of those for what an exited process has left running.
 pub(crate) const ORPHAN_SEARCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How deep properties are searched for those that headers mirror.

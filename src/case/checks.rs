@@ -112,6 +112,7 @@ names! {
         KeepsAnswering = "keeps-answering": "The server goes on answering valid requests while the connection is open.",
         ServerSurvivesCalls = "server-survives-calls": "The server does not exit while a valid call is open.",
         ExitsOnSigterm = "exits-on-sigterm": "A process that keeps running after its input was closed exits on SIGTERM.",
+        LeavesNoProcess = "leaves-no-process": "A process that has exited leaves none running that it started, but for those that left its group.",
         InitializeAnswered = "initialize-answered": "The first `initialize` of a connection is answered.",
         VersionAgreedAgain = "version-agreed-again": "A version that the server agreed to once is agreed to again.",
         VersionFallbackNewest = "version-fallback-newest": "The version offered instead of an unknown one is not older than a version that the server supports.",

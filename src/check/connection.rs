@@ -14,6 +14,7 @@ pub(super) fn is_independent_of_revision(check: ConnectionCheck) -> bool {
     matches!(
         check,
         ConnectionCheck::ExitsOnSigterm
+            | ConnectionCheck::LeavesNoProcess
             | ConnectionCheck::NoRequestsBeforeInitialized
             | ConnectionCheck::UnknownVersionNotAccepted
             | ConnectionCheck::PingAnsweredBeforeInitialized
@@ -68,6 +69,7 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
         ConnectionCheck::KeepsAnswering => response::keeps_answering(index),
         ConnectionCheck::ServerSurvivesCalls => shutdown::server_survives_calls(index),
         ConnectionCheck::ExitsOnSigterm => shutdown::exits_on_sigterm(index),
+        ConnectionCheck::LeavesNoProcess => shutdown::leaves_no_process(index),
         ConnectionCheck::InitializeAnswered => handshake::initialize_answered(index, revision),
         ConnectionCheck::VersionAgreedAgain => handshake::version_agreed_again(index, revision),
         ConnectionCheck::VersionFallbackNewest => handshake::version_fallback_newest(index, revision),

@@ -31,8 +31,12 @@ pub(crate) fn evidence(entry: &Entry) -> Evidence {
         Event::Overflow => {
             (Direction::Event, "the server wrote more than the record can hold, so the rest is missing".to_owned())
         }
-        Event::Shutdown { step, duration } => {
-            (Direction::Event, format!("shut down: {} after {duration:.1?}", step.as_str()))
+        Event::Shutdown { step, duration, left_running } => {
+            let left: String = match left_running.as_deref() {
+                Some([]) | None => String::new(),
+                Some(names) => format!("; still running: {}", names.join(", ")),
+            };
+            (Direction::Event, format!("shut down: {} after {duration:.1?}{left}", step.as_str()))
         }
     };
     let message = match &entry.event {

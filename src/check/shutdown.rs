@@ -47,3 +47,15 @@ pub(super) fn exits_on_sigterm(index: &ConnectionIndex<'_>) -> CheckResult {
     }
     checked
 }
+
+/// Checks that a process that has exited leaves none of its group running.
+pub(super) fn leaves_no_process(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        if let Event::Shutdown { left_running: Some(left), .. } = &entry.event {
+            let violation = || Violation::new(format!("{} still runs", left.join(", ")), "", &[position]);
+            checked.record((!left.is_empty()).then(violation));
+        }
+    }
+    checked
+}

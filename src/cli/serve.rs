@@ -1,6 +1,7 @@
 //! `serve`: runs the reference server.
 
 use std::io::{self, Write};
+use std::process::Stdio;
 
 use mcp_conformance::reference::{self, Fault, FaultSet, Surroundings};
 use mcp_conformance::report::Conclusion;
@@ -23,6 +24,9 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
         io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
     }
     let served = runtime.block_on(async {
+        if reference::leaves_process(&faults) {
+            leave_process()?;
+        }
         if reference::ignores_sigterm_before_eof(&faults) {
             ignore_sigterm()?;
         }
@@ -61,6 +65,12 @@ fn surroundings(faults: &FaultSet) -> Surroundings {
         has_no_locale: !["LC_ALL", "LC_CTYPE", "LANG"].into_iter().any(names_locale),
         has_no_standard_error: is_logging && writeln!(io::stderr(), "serving").is_err(),
     }
+}
+
+/// Starts a process that nothing stops: it ends by itself in case nobody looks for it.
+fn leave_process() -> io::Result<()> {
+    let mut command = tokio::process::Command::new("sleep");
+    command.arg("60").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }
 
 /// Registering a signal handler disables the default action, which is to end the process.

@@ -64,7 +64,7 @@ impl BackgroundProcess {
 
     /// Ends the process: waits, sends SIGTERM, waits, kills its process group.
     pub(crate) async fn end(mut self, timeouts: ShutdownTimeouts) {
-        let _step = self.process.end(timeouts).await;
+        self.process.end(timeouts).await;
     }
 }
 

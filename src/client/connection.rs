@@ -70,10 +70,19 @@ pub(crate) enum SigtermHandling {
     Ignores,
 }
 
+/// How a server in this process would end if it had a process of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct InProcessEnd {
+    /// What it would do on SIGTERM.
+    pub(crate) sigterm: SigtermHandling,
+    /// What it would leave running; `None` if that is not known.
+    pub(crate) left_running: Option<Vec<String>>,
+}
+
 /// The server side of a connection.
 enum Peer {
     Process(Box<Process>),
-    Task { server: JoinHandle<()>, sigterm: SigtermHandling },
+    Task { server: JoinHandle<()>, end: InProcessEnd },
     Http(Arc<HttpConnection>),
 }
 
@@ -122,12 +131,12 @@ impl Connection {
     pub(crate) fn in_process(
         pipe: DuplexStream,
         server: JoinHandle<()>,
-        sigterm: SigtermHandling,
+        end: InProcessEnd,
         responder: Responder,
         keeping: RecordOptions,
     ) -> Self {
         let (output, input) = tokio::io::split(pipe);
-        Self::over(output, input, Peer::Task { server, sigterm }, Arc::new(Record::new(keeping)), responder)
+        Self::over(output, input, Peer::Task { server, end }, Arc::new(Record::new(keeping)), responder)
     }
 
     /// Connects to a server over HTTP; nothing is sent before the first message. `stateless` selects the era without
@@ -419,10 +428,14 @@ impl Connection {
         }
     }
 
-    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group. Returns the
-    /// step at which it ended, with the whole record.
-    pub(crate) async fn shut_down(mut self, timeouts: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
-        self.shut_down_stepwise(timeouts).await
+    /// Shuts the server down: closes its input, waits, sends SIGTERM, waits, kills its process group, in which processes may
+    /// run for `left_running` after it has exited. Returns the step at which it ended, with the whole record.
+    pub(crate) async fn shut_down(
+        mut self,
+        timeouts: ShutdownTimeouts,
+        left_running: Duration,
+    ) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        self.shut_down_stepwise(timeouts, left_running).await
     }
 
     /// As [`Connection::shut_down`], for a case that judges the shutdown.
@@ -430,13 +443,9 @@ impl Connection {
         let began = Instant::now();
         if first == FirstSignal::Sigterm && self.ends_on_sigterm(grace).await {
             self.input = None;
-            let status = match &mut self.peer {
-                Peer::Process(process) => process.wait_for_exit(Duration::ZERO).await,
-                Peer::Task { .. } | Peer::Http(_) => None,
-            };
-            return self.finish_record(ShutdownStep::Sigterm, status, began).await;
+            return self.finish(ShutdownStep::Sigterm, began, grace).await;
         }
-        self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }).await
+        self.shut_down_stepwise(ShutdownTimeouts { input_closed: grace, sigterm: grace }, grace).await
     }
 
     /// Sends SIGTERM while the input is open; whether the running server ends within `limit`.
@@ -445,15 +454,9 @@ impl Connection {
             return false;
         }
         match &mut self.peer {
-            Peer::Process(process) => {
-                let ends = process.ends_on_sigterm(limit).await;
-                if ends {
-                    process.end_group();
-                }
-                ends
-            }
-            Peer::Task { server, sigterm } => {
-                let ends = *sigterm == SigtermHandling::Exits;
+            Peer::Process(process) => process.ends_on_sigterm(limit).await,
+            Peer::Task { server, end } => {
+                let ends = end.sigterm == SigtermHandling::Exits;
                 if ends {
                     server.abort();
                 }
@@ -463,7 +466,11 @@ impl Connection {
         }
     }
 
-    async fn shut_down_stepwise(&mut self, timeouts: ShutdownTimeouts) -> (ShutdownStep, Vec<Arc<Entry>>) {
+    async fn shut_down_stepwise(
+        &mut self,
+        timeouts: ShutdownTimeouts,
+        left_running: Duration,
+    ) -> (ShutdownStep, Vec<Arc<Entry>>) {
         if let Some(step) = self.ended {
             return (step, self.record.state().entries.clone());
         }
@@ -476,16 +483,15 @@ impl Connection {
             before = process.wait_for_exit(CLOSED_OUTPUT_EXIT_TIMEOUT).await;
         }
         self.input = None;
-        let (step, status) = match &mut self.peer {
+        let step = match &mut self.peer {
             Peer::Process(process) => {
-                let step = process.end(timeouts).await;
-                let step = if before.is_some() { ShutdownStep::AlreadyExited } else { step };
-                (step, process.wait_for_exit(Duration::ZERO).await)
+                let step = process.exit(timeouts).await;
+                if before.is_some() { ShutdownStep::AlreadyExited } else { step }
             }
-            Peer::Task { server, sigterm } => {
+            Peer::Task { server, end } => {
                 let already = server.is_finished();
                 let ended = already || wait_at_most(timeouts.input_closed, &mut *server).await.is_some();
-                let step = match (already, ended, *sigterm) {
+                let step = match (already, ended, end.sigterm) {
                     (true, _, _) => ShutdownStep::AlreadyExited,
                     (false, true, _) => ShutdownStep::StdinClosed,
                     (false, false, SigtermHandling::Ignores) => ShutdownStep::Sigkill,
@@ -494,27 +500,39 @@ impl Connection {
                     }
                 };
                 server.abort();
-                (step, None)
+                step
             }
             Peer::Http(http) => {
                 http.end().await;
                 let step =
                     if self.record.state().closed { ShutdownStep::AlreadyExited } else { ShutdownStep::Disconnected };
-                self.record.add(Event::Shutdown { step, duration: began.elapsed() });
+                self.record.add(Event::Shutdown { step, duration: began.elapsed(), left_running: None });
                 self.ended = Some(step);
                 return (step, self.record.state().entries.clone());
             }
         };
-        self.finish_record(step, status, began).await
+        self.finish(step, began, left_running).await
     }
 
-    /// Records the end of a server that runs no more, or whose output is not read any longer.
-    async fn finish_record(
+    /// Ends what a server that runs no more has left, and records its end; its output is not read any longer.
+    async fn finish(
         &mut self,
         step: ShutdownStep,
-        status: Option<String>,
         began: Instant,
+        left_running: Duration,
     ) -> (ShutdownStep, Vec<Arc<Entry>>) {
+        let duration = began.elapsed();
+        // One that ended before it was stopped, or was killed, did not clean up.
+        let has_exited = matches!(step, ShutdownStep::StdinClosed | ShutdownStep::Sigterm);
+        let limit = if has_exited { left_running } else { Duration::ZERO };
+        let (status, left) = match &mut self.peer {
+            Peer::Process(process) => {
+                let left = process.end_group(limit).await;
+                (process.wait_for_exit(Duration::ZERO).await, left)
+            }
+            Peer::Task { end, .. } => (None, end.left_running.clone()),
+            Peer::Http(_) => (None, None),
+        };
         // Read what is still in the pipe; drop a stream that stays open regardless.
         let drained = self.record.state().closed;
         if !drained {
@@ -528,7 +546,7 @@ impl Connection {
         {
             self.record.add(Event::Exited { status });
         }
-        self.record.add(Event::Shutdown { step, duration: began.elapsed() });
+        self.record.add(Event::Shutdown { step, duration, left_running: left.filter(|_| has_exited) });
         self.ended = Some(step);
         (step, self.record.state().entries.clone())
     }

@@ -26,7 +26,7 @@ pub(crate) use self::http::{
 };
 pub use self::http::{FurtherTokens, HttpEndpoint, HttpEndpointError, header as headers};
 pub(crate) use background_process::BackgroundProcess;
-pub(crate) use connection::{Connection, FirstSignal, LaunchError, SigtermHandling, WaitOutcome};
+pub(crate) use connection::{Connection, FirstSignal, InProcessEnd, LaunchError, SigtermHandling, WaitOutcome};
 pub use in_process::InProcessServer;
 pub(crate) use package_runner::{PackagedProgram, is_package_runner};
 pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::process_table::{ProcessEntry, processes};
+use super::process_table::{ProcessEntry, processes, running_in_group};
 use super::wait_budget::wait_at_most;
 use crate::limits::{INSPECT_INTERVAL, KILLED_EXIT_TIMEOUT, ORPHAN_SEARCH_INTERVAL, ORPHAN_SEARCH_TIMEOUT};
 use crate::transcript::ShutdownStep;
@@ -219,14 +219,39 @@ impl Process {
         self.wait_for_exit(limit).await.is_some()
     }
 
-    /// Ends what is left of a process that has exited by itself: its process group.
-    pub(super) fn end_group(&mut self) {
+    /// Ends what is left of a process that has exited: its process group. Returns the names of the processes in it that
+    /// still ran after `limit`, if the system shows them.
+    pub(super) async fn end_group(&mut self, limit: Duration) -> Option<Vec<String>> {
+        let left = self.left_running(limit).await;
         kill_group(self.group);
         groups().remove(&self.group);
+        left
     }
 
-    /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group.
-    pub(super) async fn end(&mut self, timeouts: ShutdownTimeouts) -> ShutdownStep {
+    async fn left_running(&self, limit: Duration) -> Option<Vec<String>> {
+        let began = Instant::now();
+        loop {
+            // Those that have ended and that nobody reaps are still in the group.
+            if test_kill_process_group(Pid::from_raw(self.group)?).is_err() {
+                return Some(Vec::new());
+            }
+            let left = running_in_group(self.group)?;
+            if left.is_empty() || began.elapsed() >= limit {
+                return Some(left);
+            }
+            tokio::time::sleep(ORPHAN_SEARCH_INTERVAL).await;
+        }
+    }
+
+    /// Ends a process whose input is already closed, and its group.
+    pub(super) async fn end(&mut self, timeouts: ShutdownTimeouts) {
+        let _step = self.exit(timeouts).await;
+        let _left = self.end_group(Duration::ZERO).await;
+    }
+
+    /// Ends a process whose input is already closed: wait, SIGTERM, wait, SIGKILL of the group. A child may still hold the
+    /// output, so [`Process::end_group`] follows.
+    pub(super) async fn exit(&mut self, timeouts: ShutdownTimeouts) -> ShutdownStep {
         let step = if self.wait_for_exit(timeouts.input_closed).await.is_some() {
             ShutdownStep::StdinClosed
         } else {
@@ -237,12 +262,10 @@ impl Process {
                 ShutdownStep::Sigkill
             }
         };
-        // Even if the group leader has ended: a child of it may still hold the output.
-        kill_group(self.group);
         if step == ShutdownStep::Sigkill {
+            kill_group(self.group);
             let _status = self.wait_for_exit(KILLED_EXIT_TIMEOUT).await;
         }
-        groups().remove(&self.group);
         step
     }
 

@@ -1,5 +1,7 @@
 //! Reads the system's process table, if it shows one (Linux, `/proc`).
 
+use std::collections::BTreeSet;
+
 /// A process in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessEntry {
@@ -21,6 +23,16 @@ pub(super) fn processes() -> Vec<ProcessEntry> {
     let numbers = names.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     // A process that has ended meanwhile is left out.
     numbers.filter_map(|pid| parse_stat(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+}
+
+/// The names of the processes of a group that have not ended, each once, in alphabetical order; `None` if the system shows no
+/// table.
+pub(super) fn running_in_group(group: i32) -> Option<Vec<String>> {
+    let all = processes();
+    let running = all.iter().filter(|entry| entry.group == group && entry.state != 'Z');
+    let names = running.filter_map(|entry| std::fs::read(format!("/proc/{}/comm", entry.pid)).ok());
+    let names: BTreeSet<String> = names.map(|name| String::from_utf8_lossy(&name).trim_end().to_owned()).collect();
+    (!all.is_empty()).then(|| names.into_iter().collect())
 }
 
 /// Parses a line of `/proc/*/stat`.

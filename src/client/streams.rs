@@ -173,11 +173,54 @@ fn answer_server(record: &Record, answers: &mpsc::WeakSender<Line>, answer: &Val
 /// Records what a server writes to its standard error.
 pub(super) async fn read_errors<R: AsyncRead + Unpin>(mut errors: R, record: Arc<Record>) {
     let mut buffer = vec![0; 16 << 10];
+    // How many bytes of the buffer begin a character whose rest was not read yet.
+    let mut begun = 0;
     loop {
-        match errors.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(count) => record.stderr(String::from_utf8_lossy(&buffer[..count]).into_owned()),
+        let read = errors.read(&mut buffer[begun..]).await.unwrap_or(0);
+        let end = begun + read;
+        let whole = if read == 0 { end } else { end - unfinished_character(&buffer[..end]) };
+        if whole > 0 {
+            record.stderr(String::from_utf8_lossy(&buffer[..whole]).into_owned());
         }
+        if read == 0 {
+            return;
+        }
+        buffer.copy_within(whole..end, 0);
+        begun = end - whole;
         tokio::task::yield_now().await;
+    }
+}
+
+/// How many bytes at the end begin a character in UTF-8 that is not whole.
+fn unfinished_character(bytes: &[u8]) -> usize {
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let is_begun = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if is_begun { last.len() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::record::RecordOptions;
+
+    #[tokio::test]
+    async fn a_character_of_standard_error_is_whole_however_it_is_read() {
+        let record = Arc::new(Record::new(RecordOptions::default()));
+        let (mut server, errors) = tokio::io::duplex(64);
+        let reader = tokio::spawn(read_errors(errors, Arc::clone(&record)));
+        for part in [&b"caf\xc3"[..], b"\xa9 \xff\xe2", b"\x82", b"\xac \xf0\x9f"] {
+            server.write_all(part).await.expect("it is read");
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(server);
+        reader.await.expect("it ends");
+        let entries = record.state().entries.clone();
+        let texts = entries.iter().filter_map(|entry| match &entry.event {
+            Event::Stderr(text) => Some(text.as_str()),
+            _ => None,
+        });
+        assert_eq!(texts.collect::<String>(), "caf\u{e9} \u{fffd}\u{20ac} \u{fffd}");
     }
 }

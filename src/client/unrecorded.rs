@@ -199,7 +199,7 @@ impl UnrecordedConnection {
             Peer::Streams(mut streams) => {
                 streams.input = None;
                 if let Some(process) = &mut streams.process {
-                    let _step = process.end(timeouts).await;
+                    process.end(timeouts).await;
                 }
             }
             Peer::Http(http) => http.end().await,

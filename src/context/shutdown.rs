@@ -1,5 +1,6 @@
 //! How the connections of a run are closed: how long a server gets to exit, and what closes in the background.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::{Connection, ConnectionCosts, ShutdownTimeouts};
 use crate::limits::{IGNORED_STEP_TIMEOUT, MAX_SHUTDOWN_GRACE, UNJUDGED_SHUTDOWN_TIMEOUT};
-use crate::transcript::{Entry, ShutdownStep};
+use crate::transcript::{Entry, Event, ShutdownStep};
 
 /// A closed connection with its transcript.
 #[derive(Debug, Clone)]
@@ -37,20 +38,23 @@ pub(crate) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Du
 pub(super) struct Shutdowns {
     /// The furthest step that any shutdown needed.
     furthest: Mutex<Option<ShutdownStep>>,
+    /// Whether a process has left others running.
+    leaves_processes: AtomicBool,
     /// The connections that are closing while nothing waits for them.
     background: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Shutdowns {
-    /// How long a server gets to exit where no case judges that: less at a step that it is known to ignore.
+    /// How long a server gets to exit where no case judges that: less at a step that it is known to ignore. Then, how long
+    /// processes that it has started may run on.
     ///
     /// Whether it handles SIGTERM is judged for every process, so it gets the full time until that has been seen
     /// once.
-    pub(super) fn timeouts(&self, grace: Duration, connection: &Connection) -> ShutdownTimeouts {
+    pub(super) fn timeouts(&self, grace: Duration, connection: &Connection) -> (ShutdownTimeouts, Duration) {
         let quick = grace.min(UNJUDGED_SHUTDOWN_TIMEOUT);
         let whole = shutdown_grace_for(grace, connection);
         let furthest = *self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
-        match furthest {
+        let timeouts = match furthest {
             Some(ShutdownStep::Sigkill) => {
                 ShutdownTimeouts { input_closed: IGNORED_STEP_TIMEOUT, sigterm: IGNORED_STEP_TIMEOUT }
             }
@@ -58,11 +62,18 @@ impl Shutdowns {
             Some(ShutdownStep::AlreadyExited | ShutdownStep::StdinClosed | ShutdownStep::Disconnected) | None => {
                 ShutdownTimeouts { input_closed: quick, sigterm: whole }
             }
-        }
+        };
+        let leaves_processes = self.leaves_processes.load(Ordering::Relaxed);
+        (timeouts, if leaves_processes { IGNORED_STEP_TIMEOUT } else { whole })
     }
 
-    /// Records the last step that a shutdown needed.
-    pub(super) fn record(&self, step: ShutdownStep) {
+    /// Records the last step that a shutdown needed, and the entry about it.
+    pub(super) fn record(&self, step: ShutdownStep, last: Option<&Entry>) {
+        if let Some(Event::Shutdown { left_running: Some(left), .. }) = last.map(|entry| &entry.event)
+            && !left.is_empty()
+        {
+            self.leaves_processes.store(true, Ordering::Relaxed);
+        }
         let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
         *furthest = match (*furthest, step) {
             (Some(ShutdownStep::Sigkill), _) | (_, ShutdownStep::Sigkill) => Some(ShutdownStep::Sigkill),

@@ -199,6 +199,12 @@ pub fn ignores_sigterm_before_eof(faults: &FaultSet) -> bool {
     ignores_sigterm(faults) || faults.contains(Fault::SigtermWaitsForEof)
 }
 
+/// Whether a process with these faults starts another one, `sleep`, and leaves it running when it exits.
+#[must_use]
+pub fn leaves_process(faults: &FaultSet) -> bool {
+    faults.contains(Fault::LeavesProcess)
+}
+
 /// What a process with these faults writes to its standard error: one megabyte, or nothing.
 ///
 /// The write blocks if the client does not read standard error, so write this before you serve the

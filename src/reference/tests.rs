@@ -373,6 +373,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::NoNewline,
     Fault::RequestBeforeInitializeExits,
     Fault::SigtermWaitsForEof,
+    Fault::LeavesProcess,
     Fault::LocaleOutput,
     Fault::SplitCharactersLost,
     Fault::OneLinePerRead,

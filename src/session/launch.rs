@@ -13,7 +13,8 @@ use super::client_parameters::full_capabilities;
 use super::reply::ClientResponder;
 use crate::client::headers::Mirrored;
 use crate::client::{
-    Connection, LaunchError, RecordOptions, Responder, SigtermHandling, UnrecordedConnection, UnrecordedHttpOptions,
+    Connection, InProcessEnd, LaunchError, RecordOptions, Responder, SigtermHandling, UnrecordedConnection,
+    UnrecordedHttpOptions,
 };
 use crate::context::{Context, command_of};
 use crate::plan::{Launcher, ServerCommand};
@@ -73,11 +74,14 @@ pub(crate) fn connect(
                 has_no_standard_error: start.without_standard_error,
             };
             let (pipe, server) = built_in(&Arc::new(faults.as_ref().clone().started_in(surroundings)));
-            Ok(Connection::in_process(pipe, server, sigterm_handling(faults), responder, options))
+            let left_running = reference::leaves_process(faults).then(|| "sleep".to_owned()).into_iter().collect();
+            let end = InProcessEnd { sigterm: sigterm_handling(faults), left_running: Some(left_running) };
+            Ok(Connection::in_process(pipe, server, end, responder, options))
         }
         Launcher::InProcess(server) => {
             let (pipe, server) = server.start()?;
-            Ok(Connection::in_process(pipe, server, SigtermHandling::Exits, responder, options))
+            let end = InProcessEnd { sigterm: SigtermHandling::Exits, left_running: None };
+            Ok(Connection::in_process(pipe, server, end, responder, options))
         }
     }
 }

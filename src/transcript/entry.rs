@@ -89,6 +89,9 @@ pub enum Event {
         step: ShutdownStep,
         /// The time from closing the server's standard input to its end, as far as the client waited.
         duration: Duration,
+        /// The names of the processes of its group that still ran some time after it had exited by itself or on SIGTERM;
+        /// `None` if nothing is known of them.
+        left_running: Option<Vec<String>>,
     },
 }
 

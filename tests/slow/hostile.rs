@@ -70,6 +70,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ));
     trials.push(trial("hostile/a-long-text-is-shrunk-in-little-memory", a_long_text_is_shrunk_in_little_memory));
     trials.push(trial("hostile/long-answers-lose-no-case-and-take-little-memory", long_answers_lose_no_case));
+    trials.push(trial("hostile/a-process-that-is-left-running-is-named", a_process_that_is_left_running_is_named));
     trials.push(trial("hostile/a-list-of-20000-tools-is-refused-with-the-limit", a_list_beyond_the_limit_is_refused));
     trials.push(trial("hostile/server-text-does-not-control-the-terminal", server_text_does_not_control_the_terminal));
     trials.push(trial(
@@ -331,6 +332,24 @@ fn long_answers_lose_no_case() -> Result<(), String> {
     }
     if run.peak.is_some_and(|peak| peak > MAX_KIB) {
         return Err(run.failure(&format!("the program uses more than {MAX_KIB} KiB")));
+    }
+    Ok(())
+}
+
+/// A server that exits and leaves a process running; one whose process ends soon after it, or has left its group, conforms.
+fn a_process_that_is_left_running_is_named() -> Result<(), String> {
+    let options =
+        ["--strict", "--revision", "2025-11-25", "--regressions", "none", "--select", "stdio/no-process-left"];
+    let run = Run::judge(&options, &[PROGRAM, "serve", "--fault", "leaves-process"])?;
+    run.expect(1, &["stdio/no-process-left", "sleep still runs"])?;
+    for leaving in ["sleep 60 & sleep 61 &", "sleep 0.1 &", "setsid sleep 3 &"] {
+        let command = format!(r#""$0" serve; {leaving} exit 0"#);
+        let run = Run::judge(&options, &["sh", "-c", &command, PROGRAM])?;
+        match leaving {
+            "sleep 60 & sleep 61 &" => run.expect(1, &["sleep still runs"])?,
+            _ if run.code == Some(0) => {}
+            _ => return Err(run.failure("a process that ends or has left the group counts as left running")),
+        }
     }
     Ok(())
 }

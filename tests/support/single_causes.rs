@@ -3,13 +3,16 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 39] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 42] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
     (Fault::TemplateResourceEmpty, &["resources/read/shape"]),
     (Fault::LinkedResourceEmpty, &["resources/read/shape"]),
     (Fault::PromptOptionWrapped, &["prompts/get/shape"]),
+    (Fault::PromptArgumentTitleNumber, &["prompts/list/arguments"]),
+    (Fault::IconThemeUnknown, &["tools/definition/icons"]),
+    (Fault::EmbeddedMetaArray, &["content/meta"]),
     (Fault::ResultNull, &["jsonrpc/result-object"]),
     (Fault::ErrorIdEmpty, &["jsonrpc/error-id-echo", "jsonrpc/error-id-readable"]),
     (Fault::ReadableIdOmitted, &["jsonrpc/error-id-readable"]),

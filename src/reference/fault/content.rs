@@ -34,6 +34,7 @@ macro_rules! content_faults {
             StructuredArray, "structured-array", STRUCTURED_OBJECTS, "returns structured content that is an array";
             StructuredWithoutText, "structured-without-text", FROM_2025_06_18, "returns structured content without its serialized text";
             StructuredContentEarly, "structured-content-early", WITHOUT_RESOURCE_LINKS, "returns structured content, which the revision does not have";
+            EmbeddedMetaArray, "embedded-meta-array", FROM_2025_06_18, "writes _meta of an embedded resource as an array";
             ContentMetaArray, "content-meta-array", FROM_2025_06_18, "writes _meta of a content item as an array";
             // progress, logging, terminal escapes
             ProgressString, "progress-string", EVERY, "writes the progress value as a string";

@@ -49,6 +49,7 @@ macro_rules! primitive_faults {
             PromptWithoutName, "prompt-without-name", FROM_2024_11_05, "lists a prompt without a name";
             PromptNameTwice, "prompt-name-twice", FROM_2024_11_05, "lists two prompts with the same name";
             PromptArgumentRequiredString, "prompt-argument-required-string", FROM_2024_11_05, "writes required of a prompt argument as a string";
+            PromptArgumentTitleNumber, "prompt-argument-title-number", FROM_2025_06_18, "writes title of a prompt argument as a number";
             PromptContentArray, "prompt-content-array", FROM_2024_11_05, "writes the content of a prompt message as an array";
             PromptContentVideo, "prompt-content-video", FROM_2024_11_05, "returns prompt content of the type video";
             PromptImageDataUrl, "prompt-image-data-url", FROM_2024_11_05, "writes the image of a prompt as a data: URL";

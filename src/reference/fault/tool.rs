@@ -65,6 +65,7 @@ macro_rules! tool_faults {
             AnnotationsTitleNumber, "annotations-title-number", FROM_2025_03_26, "lists a tool whose annotation title is a number";
             TaskSupportUnknown, "task-support-unknown", ONLY_2025_11_25, "lists a tool whose taskSupport is \"maybe\"";
             IconSizesString, "icon-sizes-string", FROM_2025_11_25, "lists a tool with an icon whose sizes is a string";
+            IconThemeUnknown, "icon-theme-unknown", FROM_2025_11_25, "lists a tool with an icon whose theme is sepia";
             IconJavascript, "icon-javascript", FROM_2025_11_25, "lists a tool with an icon whose source is a javascript: URL";
             HeaderNameSpace, "header-name-space", MODERN, "lists a tool with a space in an x-mcp-header";
             HeaderNameTwice, "header-name-twice", MODERN, "lists a tool whose x-mcp-header names differ only in case";

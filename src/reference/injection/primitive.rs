@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::edit::Edit;
 use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
-    self, CompletionTooMany, CompletionValuesString, PromptArgumentRequiredString, PromptAudioUrlAlphabet,
-    PromptContentArray, PromptContentVideo, PromptEmbeddedWithoutMime, PromptImageDataUrl, PromptNameTwice,
-    PromptWithoutName, ReadBlobNotBase64, ReadContentsObject, ReadEmpty, ResourceHttpsReserved, ResourcePriorityTwo,
-    ResourceRelativeUri, ResourceSchemeUnderscore, ResourceUriTwice, ResourceWithoutName, SetLevelNotEmpty,
-    SubscribeNotEmpty, TemplateUnclosed, TemplateWithoutName,
+    self, CompletionTooMany, CompletionValuesString, PromptArgumentRequiredString, PromptArgumentTitleNumber,
+    PromptAudioUrlAlphabet, PromptContentArray, PromptContentVideo, PromptEmbeddedWithoutMime, PromptImageDataUrl,
+    PromptNameTwice, PromptWithoutName, ReadBlobNotBase64, ReadContentsObject, ReadEmpty, ResourceHttpsReserved,
+    ResourcePriorityTwo, ResourceRelativeUri, ResourceSchemeUnderscore, ResourceUriTwice, ResourceWithoutName,
+    SetLevelNotEmpty, SubscribeNotEmpty, TemplateUnclosed, TemplateWithoutName,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::Object;
@@ -52,6 +52,7 @@ const RESULT_FAULTS: &[Injection] = &[
     Injection(PromptWithoutName, "prompts/list", Remove("prompts/0/name")),
     Injection(PromptNameTwice, "prompts/list", With(|result| duplicate_first(result, "prompts"))),
     Injection(PromptArgumentRequiredString, "prompts/list", Set("prompts/0/arguments/0/required", || json!("yes"))),
+    Injection(PromptArgumentTitleNumber, "prompts/list", Set("prompts/0/arguments/0/title", || json!(5))),
     Injection(PromptContentArray, "prompts/get", With(wrap_content)),
     Injection(PromptContentVideo, "prompts/get", Set("messages/0/content", video)),
     Injection(PromptImageDataUrl, "prompts/get", With(|result| reencode_data(result, "image"))),

@@ -7,8 +7,8 @@ use super::edit::Edit::{Remove, Set, With};
 use crate::reference::fault::Fault::{
     self, AnnotationsStringHint, AnnotationsTitleNumber, BidiInDescription, CacheScopeShared, CachingHintsMissing,
     DescriptionArray, HeaderInItems, HeaderNameSpace, HeaderNameTwice, HeaderOnObject, HeaderOnPassword,
-    IconJavascript, IconSizesString, InputSchemaBooleanProperty, InputSchemaDraft4, InputSchemaInvalid,
-    InputSchemaMissing, InputSchemaPatternInvalid, InputSchemaRefDangling, InputSchemaRemoteRef,
+    IconJavascript, IconSizesString, IconThemeUnknown, InputSchemaBooleanProperty, InputSchemaDraft4,
+    InputSchemaInvalid, InputSchemaMissing, InputSchemaPatternInvalid, InputSchemaRefDangling, InputSchemaRemoteRef,
     InputSchemaRequiredString, InputSchemaTypeList, MarkupExample, MarkupInDescription, MetaArray, MetaKeyBad,
     MetaKeyForwardDns, MetaKeyReservedAny, MetaKeyReservedSecond, NewerKeywordsUnchecked, OutputSchemaArrayRoot,
     OutputSchemaBooleanProperty, OutputSchemaInvalid, OutputSchemaPatternInvalid, OutputSchemaRefDangling,
@@ -154,6 +154,7 @@ const DEFINITION_FAULTS: &[Injection] = &[
     Injection(AnnotationsTitleNumber, Set("annotations/title", || json!(7))),
     Injection(TaskSupportUnknown, Set("execution", || json!({"taskSupport": "maybe"}))),
     Injection(IconSizesString, Set("icons", || json!([{"src": PICTURE, "sizes": "48x48"}]))),
+    Injection(IconThemeUnknown, Set("icons", || json!([{"src": PICTURE, "theme": "sepia"}]))),
     Injection(IconJavascript, Set("icons", || json!([{"src": "javascript:void(0)"}]))),
     Injection(HeaderNameSpace, Set(PROPERTIES, || json!({"x": header("string", "Two Words")}))),
     Injection(HeaderNameTwice, Set(PROPERTIES, same_header_twice)),

@@ -8,10 +8,10 @@ use crate::reference::content;
 use crate::reference::fault::Fault::{
     self, AudienceRobot, AudienceString, AudioBase64Url, AudioIn20241105, AudioMimeVideo, AudioWithoutData,
     ContentMetaArray, ContentMissing, ContentObject, ContentTypeVideo, EmbeddedBlobNotBase64, EmbeddedEmpty,
-    EmbeddedRelativeUri, EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText, ImageWithoutMime, InterimEarly,
-    LastModifiedInvalid, LastModifiedNumber, LinkBefore20250618, LinkSizeString, LinkWithoutName, LinkedResourceEmpty,
-    PriorityTwo, RenderedImageDataUrl, StructuredArray, StructuredContentEarly, StructuredMismatch, StructuredMissing,
-    StructuredWithoutText, TerminalEscapeInResult, TextNumber,
+    EmbeddedMetaArray, EmbeddedRelativeUri, EmbeddedWithoutUri, ImageDataUrl, ImageMagic, ImageMimeText,
+    ImageWithoutMime, InterimEarly, LastModifiedInvalid, LastModifiedNumber, LinkBefore20250618, LinkSizeString,
+    LinkWithoutName, LinkedResourceEmpty, PriorityTwo, RenderedImageDataUrl, StructuredArray, StructuredContentEarly,
+    StructuredMismatch, StructuredMissing, StructuredWithoutText, TerminalEscapeInResult, TextNumber,
 };
 use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
@@ -75,6 +75,7 @@ const TOOL_FAULTS: &[Injection] = &[
     Injection(LinkedResourceEmpty, "link", Set("content/1/uri", || json!(resource::UNLISTED))),
     Injection(LinkSizeString, "link", Set("content/1/size", || json!("44"))),
     Injection(EmbeddedWithoutUri, "embed_text", Remove("content/0/resource/uri")),
+    Injection(EmbeddedMetaArray, "embed_text", Set("content/0/resource/_meta", || json!([]))),
     Injection(EmbeddedEmpty, "embed_text", Remove("content/0/resource/text")),
     Injection(EmbeddedRelativeUri, "embed_text", Set("content/0/resource/uri", || json!("notes.txt"))),
     Injection(EmbeddedBlobNotBase64, "embed_blob", Set("content/0/resource/blob", no_base64)),

@@ -78,7 +78,12 @@ pub(super) enum SavedEvent {
     /// The server wrote more than was kept.
     Overflow,
     /// The client shut the server down.
-    Shutdown { step: String, duration_ms: f64 },
+    Shutdown {
+        step: String,
+        duration_ms: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_running: Option<Vec<String>>,
+    },
     /// The run judged the connection in a revision; `opening` is the result that opened it, unless it `ended_alone`.
     Judged {
         revision: String,

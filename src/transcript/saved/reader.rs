@@ -228,8 +228,8 @@ impl ConnectionReader {
             SavedEvent::Closed => Event::Closed,
             SavedEvent::Exited { status } => Event::Exited { status },
             SavedEvent::Overflow => Event::Overflow,
-            SavedEvent::Shutdown { step, duration_ms } => {
-                Event::Shutdown { step: shutdown_step(&step)?, duration: duration(duration_ms)? }
+            SavedEvent::Shutdown { step, duration_ms, left_running } => {
+                Event::Shutdown { step: shutdown_step(&step)?, duration: duration(duration_ms)?, left_running }
             }
         };
         self.add(event);

@@ -113,9 +113,11 @@ impl ConnectionWriter {
             Event::Closed => SavedEvent::Closed,
             Event::Exited { status } => SavedEvent::Exited { status: status.clone() },
             Event::Overflow => SavedEvent::Overflow,
-            Event::Shutdown { step, duration } => {
-                SavedEvent::Shutdown { step: step.as_str().to_owned(), duration_ms: milliseconds(*duration) }
-            }
+            Event::Shutdown { step, duration, left_running } => SavedEvent::Shutdown {
+                step: step.as_str().to_owned(),
+                duration_ms: milliseconds(*duration),
+                left_running: left_running.clone(),
+            },
             Event::Sent { .. }
             | Event::Received(_)
             | Event::HttpRequest(_)
