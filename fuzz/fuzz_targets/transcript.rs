@@ -31,7 +31,10 @@ fn event(line: &[u8]) -> Option<Event> {
         b'c' => Event::Closed,
         b'x' => Event::Exited { status: "exit status: 1".to_owned() },
         b'o' => Event::Overflow,
-        b's' => Event::Shutdown { step: ShutdownStep::Sigterm, duration: Duration::from_millis(10) },
+        b's' => {
+            let left_running = Some(String::from_utf8_lossy(rest).split_whitespace().map(str::to_owned).collect());
+            Event::Shutdown { step: ShutdownStep::Sigterm, duration: Duration::from_millis(10), left_running }
+        }
         _ => return None,
     })
 }
