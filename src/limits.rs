@@ -97,7 +97,7 @@ pub(crate) mod http {
     /// How many events of a stream are kept.
     pub(crate) const MAX_EVENTS: usize = 1_000;
 
-    /// How long to wait for a message without a response to arrive.
+    /// How long to wait for a message without a response to arrive, unless the server took longer to open.
     pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
     /// How long to wait for the first event of a subscription before it is cancelled, unless the server took longer to open.
@@ -117,10 +117,11 @@ pub(crate) mod http {
     /// default.
     pub(crate) const LARGE_BODY: usize = 64 << 10;
 
-    /// How long a request may take to reach the server before it is cancelled.
+    /// How long a request may take to reach the server before it is cancelled: this, or this part of what the opening took.
     pub(crate) const ARRIVAL_TIMEOUT: Duration = Duration::from_millis(50);
+    pub(crate) const ARRIVAL_SHARE_OF_OPENING: u32 = 4;
 
-    /// How long ending a session may take.
+    /// How long ending a session may take, unless the server took longer to open.
     pub(crate) const SESSION_END_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// How often a connection gets a new session: a server that answers everything with 404 has no end of them.

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::exchange_log::ExchangeLog;
 use crate::client::record::Record;
-use crate::limits::http::{ARRIVAL_TIMEOUT, FIRST_EVENT_TIMEOUT};
+use crate::limits::http::{ARRIVAL_SHARE_OF_OPENING, ARRIVAL_TIMEOUT, FIRST_EVENT_TIMEOUT};
 use crate::transcript::{Entry, Event};
 use crate::wire::{Id, id_of, method_of, same_id};
 
@@ -46,7 +46,10 @@ impl InFlightRequests {
 
 /// Waits until a request that is about to be cancelled has arrived: one that arrived later would be served anyway.
 pub(super) async fn wait_for_arrival(record: &Record, id: &Id) {
-    let _not_arrived = tokio::time::timeout(ARRIVAL_TIMEOUT, wait_for_response_head(record, id)).await;
+    // The way there is a part of what its first answer took.
+    let way = record.opening_time().unwrap_or_default() / ARRIVAL_SHARE_OF_OPENING;
+    let limit = ARRIVAL_TIMEOUT.max(way);
+    let _not_arrived = tokio::time::timeout(limit, wait_for_response_head(record, id)).await;
 }
 
 /// Waits until the server has begun to answer a request.

@@ -381,13 +381,19 @@ impl HttpConnection {
         let _taken = self.exchange_with_retries(request).await;
     }
 
+    /// How long to wait at least for something that needs no more than a usual answer.
+    pub(in crate::client) fn at_least_opening(&self, usual: Duration) -> Duration {
+        self.client.record.at_least_opening(usual)
+    }
+
     /// Ends the session and all background tasks.
     pub(in crate::client) async fn end(self: &Arc<Self>) {
         self.tasks.end();
         self.client.log.finish_all();
         if self.session().is_some() && !self.client.record.state().closed {
             let request = self.client.request_without_body(Method::DELETE, ACCEPT_JSON_OR_STREAM);
-            let _slow = tokio::time::timeout(SESSION_END_TIMEOUT, self.exchange(request)).await;
+            let limit = self.at_least_opening(SESSION_END_TIMEOUT);
+            let _slow = tokio::time::timeout(limit, self.exchange(request)).await;
         }
     }
 

@@ -148,7 +148,8 @@ impl UnrecordedHttp {
             if frame.json().is_none() {
                 self.invalid_lines += 1;
             }
-            self.http.send(frame, None, DELIVERY_TIMEOUT).await;
+            let limit = self.http.at_least_opening(DELIVERY_TIMEOUT);
+            self.http.send(frame, None, limit).await;
         }
     }
 
