@@ -347,7 +347,7 @@ impl Context {
         let began = Instant::now();
         let (step, entries) = connection.shut_down(timeouts, left_running).await;
         self.shared.statistics.add_ending(began.elapsed());
-        self.shared.shutdowns.record(step, entries.last().map(Arc::as_ref));
+        self.shared.shutdowns.record(step);
         ClosedConnection { purpose, name, without_package_runner, startup, step, entries, limited, costs }
     }
 

@@ -1,6 +1,5 @@
 //! How the connections of a run are closed: how long a server gets to exit, and what closes in the background.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::{Connection, ConnectionCosts, ShutdownTimeouts};
 use crate::limits::{IGNORED_STEP_TIMEOUT, MAX_SHUTDOWN_GRACE, UNJUDGED_SHUTDOWN_TIMEOUT};
-use crate::transcript::{Entry, Event, ShutdownStep};
+use crate::transcript::{Entry, ShutdownStep};
 
 /// A closed connection with its transcript.
 #[derive(Debug, Clone)]
@@ -38,8 +37,6 @@ pub(crate) fn shutdown_grace_for(grace: Duration, connection: &Connection) -> Du
 pub(super) struct Shutdowns {
     /// The furthest step that any shutdown needed.
     furthest: Mutex<Option<ShutdownStep>>,
-    /// Whether a process has left others running.
-    leaves_processes: AtomicBool,
     /// The connections that are closing while nothing waits for them.
     background: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -63,17 +60,12 @@ impl Shutdowns {
                 ShutdownTimeouts { input_closed: quick, sigterm: whole }
             }
         };
-        let leaves_processes = self.leaves_processes.load(Ordering::Relaxed);
-        (timeouts, if leaves_processes { IGNORED_STEP_TIMEOUT } else { whole })
+        // Never less: whether something is left running is seen again by a confirmation.
+        (timeouts, whole)
     }
 
-    /// Records the last step that a shutdown needed, and the entry about it.
-    pub(super) fn record(&self, step: ShutdownStep, last: Option<&Entry>) {
-        if let Some(Event::Shutdown { left_running: Some(left), .. }) = last.map(|entry| &entry.event)
-            && !left.is_empty()
-        {
-            self.leaves_processes.store(true, Ordering::Relaxed);
-        }
+    /// Records the last step that a shutdown needed.
+    pub(super) fn record(&self, step: ShutdownStep) {
         let mut furthest = self.furthest.lock().unwrap_or_else(PoisonError::into_inner);
         *furthest = match (*furthest, step) {
             (Some(ShutdownStep::Sigkill), _) | (_, ShutdownStep::Sigkill) => Some(ShutdownStep::Sigkill),
