@@ -43,6 +43,9 @@ fn server_info(revision: Revision, faults: &FaultSet) -> Option<Value> {
         info["description"] = json!("Implements every feature, and any fault on demand.");
         info["icons"] = json!([content::icon()]);
     }
+    if revision >= Revision::V2025_11_25 && is_active(Fault::EveryMember) {
+        info["websiteUrl"] = json!("https://mcp.example.com/");
+    }
     if is_active(Fault::ServerInfoTitleNumber) {
         info["title"] = json!(5);
     }
@@ -94,6 +97,7 @@ fn without_tasks(capabilities: &mut Object) {
 }
 
 const CAPABILITY_FAULTS: &[(Fault, Edit)] = &[
+    (Fault::EveryMember, Edit::Set("experimental", || json!({"com.example.mock/nothing": {"level": 1}}))),
     (Fault::CapabilityLoggingTrue, Edit::Set("logging", || json!(true))),
     (Fault::ToolsCapabilityTrue, Edit::Set("tools", || json!(true))),
     (Fault::ListChangedString, Edit::Set("tools/listChanged", || json!("yes"))),

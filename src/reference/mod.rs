@@ -44,6 +44,8 @@ mod tool;
 mod tool_method;
 mod user;
 mod variant;
+mod variant_member;
+mod variant_tool;
 
 #[cfg(test)]
 mod tests;

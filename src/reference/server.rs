@@ -61,7 +61,7 @@ where
 /// As for [`serve`].
 pub async fn serve_intercepted<R, W>(
     mut reader: R,
-    mut writer: W,
+    writer: W,
     faults: &FaultSet,
     interceptor: Box<dyn Interceptor>,
 ) -> io::Result<()>
@@ -70,6 +70,7 @@ where
     W: AsyncWrite + Unpin,
 {
     let mut connection = Connection::new(faults, interceptor);
+    let mut writer = MessageWriter::new(writer, faults);
     let mut lines = Lines::new(faults);
     let ends_when_it_logs = faults.contains(Fault::StderrNeeded) && faults.surroundings().has_no_standard_error;
     let mut flood: Option<Vec<u8>> = None;
@@ -92,7 +93,7 @@ where
             }
             for output in late.hold(&line, outputs, faults) {
                 match output {
-                    Output::Bytes(bytes) => writer.write_all(&bytes).await?,
+                    Output::Bytes(bytes) => writer.write_message(&bytes).await?,
                     Output::Huge { begin, end } => {
                         writer.write_all(&begin).await?;
                         repeat(&mut writer, HUGE_MESSAGE_BYTES).await?;
@@ -143,7 +144,7 @@ where
 async fn read_more<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     lines: &mut Lines,
     reader: &mut R,
-    writer: &mut W,
+    writer: &mut MessageWriter<W>,
     connection: &mut Connection<'_>,
     late: &mut LateOutputs,
 ) -> io::Result<Option<usize>> {
@@ -175,7 +176,7 @@ async fn read_more<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 async fn serve_end_of_input<W: AsyncWrite + Unpin>(
     last: Option<&[u8]>,
     connection: &mut Connection<'_>,
-    writer: &mut W,
+    writer: &mut MessageWriter<W>,
     faults: &FaultSet,
 ) -> io::Result<()> {
     let mut outputs = last.map(|line| connection.receive(line)).unwrap_or_default();
@@ -215,17 +216,66 @@ pub fn stderr_noise(faults: &FaultSet) -> Option<String> {
     faults.contains(Fault::StderrNoise).then(|| line.repeat((1 << 20) / line.len()))
 }
 
-async fn write_all<W: AsyncWrite + Unpin>(writer: &mut W, outputs: Vec<Output>) -> io::Result<()> {
+async fn write_all<W: AsyncWrite + Unpin>(writer: &mut MessageWriter<W>, outputs: Vec<Output>) -> io::Result<()> {
     for output in outputs {
         if let Output::Bytes(bytes) = output {
-            writer.write_all(&bytes).await?;
+            writer.write_message(&bytes).await?;
         }
     }
     writer.flush().await
 }
 
+/// The writer of a connection, which writes a message at once, in pieces, or with those that follow it.
+struct MessageWriter<W> {
+    writer: W,
+    /// Whether a message is written in pieces ([`Fault::WritesInPieces`]).
+    in_pieces: bool,
+    /// Whether messages are written when nothing is left to do ([`Fault::WritesTogether`]).
+    together: bool,
+    /// What was not written yet.
+    kept: Vec<u8>,
+}
+
+/// How many pieces of a message are written.
+const PIECES: usize = 9;
+
+impl<W: AsyncWrite + Unpin> MessageWriter<W> {
+    fn new(writer: W, faults: &FaultSet) -> Self {
+        let (in_pieces, together) = (faults.contains(Fault::WritesInPieces), faults.contains(Fault::WritesTogether));
+        Self { writer, in_pieces, together, kept: Vec::new() }
+    }
+
+    async fn write_message(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.together {
+            self.kept.extend_from_slice(bytes);
+            return Ok(());
+        }
+        if !self.in_pieces {
+            return self.writer.write_all(bytes).await;
+        }
+        for piece in bytes.chunks((bytes.len() / PIECES).max(1)) {
+            self.writer.write_all(piece).await?;
+            self.writer.flush().await?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes that are no whole message, after what was kept.
+    async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        self.writer.write_all(&kept).await?;
+        self.writer.write_all(bytes).await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.write_all(&[]).await?;
+        self.writer.flush().await
+    }
+}
+
 /// Writes the letter `x` this often, in chunks.
-async fn repeat<W: AsyncWrite + Unpin>(writer: &mut W, length: usize) -> io::Result<()> {
+async fn repeat<W: AsyncWrite + Unpin>(writer: &mut MessageWriter<W>, length: usize) -> io::Result<()> {
     let chunk = vec![b'x'; 64 << 10];
     let mut left = length;
     while left > 0 {

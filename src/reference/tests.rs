@@ -380,6 +380,8 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::StderrNeeded,
     Fault::SlowStart,
     Fault::StderrNoise,
+    Fault::WritesInPieces,
+    Fault::WritesTogether,
     Fault::SlowAnswers,
     Fault::SlowInTurn,
     Fault::Pauses,

@@ -27,7 +27,7 @@ use super::subscription::Subscriptions;
 use super::task::Outcome;
 use super::task_method::{Tasks, becomes_task};
 use super::tool::{self, ToolAvailability};
-use super::variant;
+use super::{variant, variant_tool};
 
 /// The most recent list of tools, and what it depends on.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(super) struct Tools {
     call_rejected: bool,
     /// The names that were called, for a fault that depends on them.
     called: BTreeSet<String>,
+    /// Whether any was called.
+    has_called: bool,
 }
 
 impl Tools {
@@ -60,6 +62,7 @@ impl Tools {
             drafts: Drafts::default(),
             call_rejected: false,
             called: BTreeSet::new(),
+            has_called: false,
         }
     }
 
@@ -148,6 +151,9 @@ impl ToolRequest<'_, '_> {
         let availability = ToolAvailability { grown, client_request_tools };
         let mut tools = tool::available(revision, &availability);
         tool_list::add_fault_tools(&mut tools, revision, self.state.faults, self.tools.pagination.salt);
+        if self.is_active(Fault::VanishingTool) && !self.tools.has_called {
+            tools.push(variant_tool::mayfly());
+        }
         self.state.interceptor.add_tools(&mut tools, revision);
         let tools: Arc<[Object]> = tools.into();
         self.tools.cache = Some(ToolListCache { revision, grown, tools: Arc::clone(&tools) });
@@ -171,8 +177,7 @@ impl ToolRequest<'_, '_> {
         if request.params.is_none() && self.is_active(Fault::ListParamsRequired) {
             return Err(invalid_params("params is missing").into());
         }
-        let empty_meta = params.get("_meta") == Some(&json!({}));
-        if empty_meta && self.is_active(Fault::ListEmptyMetaRejected) {
+        if self.is_active(Fault::ListEmptyMetaRejected) && params.get("_meta") == Some(&json!({})) {
             return Err(invalid_params("_meta is empty").into());
         }
         let unknown = params.keys().any(|key| key != "cursor" && key != "_meta");
@@ -191,33 +196,31 @@ impl ToolRequest<'_, '_> {
         let tools = self.definitions(revision);
         let list_params = request.params.as_ref().map(|_| params);
         let page = pagination::tool_page(&tools, list_params, revision, self.state.faults, &mut self.tools.pagination);
-        let page = page.map_err(|none| match none {
+        let mut page = page.map_err(|none| match none {
             PageError::Rejected(error) => NoResult::Error(error),
             PageError::Closed => NoResult::Closed,
         })?;
-        let mut page = page;
-        let client = "/_meta/io.modelcontextprotocol~1clientInfo/name";
-        let unknown = json!(params).pointer(client).is_some_and(|name| name == "somebody-else");
-        if unknown && self.is_active(Fault::ListByClient) {
+        let client = json!(params).pointer("/_meta/io.modelcontextprotocol~1clientInfo/name").cloned();
+        if client.is_some_and(|name| name == "somebody-else") && self.is_active(Fault::ListByClient) {
             page.items.truncate(1);
         }
         let mut result = object(json!({"tools": page.items}));
         if let Some(next) = page.next {
             result.insert("nextCursor".to_owned(), next);
         }
-        let later = params.contains_key("cursor");
-        let varies = later && self.is_active(Fault::CacheScopeVaries);
+        let varies = params.contains_key("cursor") && self.is_active(Fault::CacheScopeVaries);
         add_caching(&mut result, revision, if varies { "private" } else { "public" });
         Ok(result)
     }
 
     pub(super) fn call(&mut self, params: &Object, context: &mut CallContext) -> Result<Object, NoResult> {
         let request = self.request;
-        if self.is_active(Fault::CallNotFound) {
+        if self.is_active(Fault::CallNotFound) || self.has_no_tools() {
             return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
         }
-        if self.has_no_tools() {
-            return Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: tools/call").into());
+        if self.is_active(Fault::VanishingTool) && !std::mem::replace(&mut self.tools.has_called, true) {
+            self.tools.forget_list();
+            self.state.send(notification("notifications/tools/list_changed", &json!({})), request.revision);
         }
         if self.tools.call_rejected && self.is_active(Fault::FailsAfterError) {
             self.tools.call_rejected = false;
@@ -453,8 +456,8 @@ impl ToolRequest<'_, '_> {
         if let Some(output) = particular_tool::run(name, arguments) {
             return Ok(output);
         }
-        if let Some(text) = variant::shelf(name) {
-            return Ok(ToolOutput::text(text));
+        if let Some(output) = variant_tool::run(name, arguments) {
+            return Ok(output?);
         }
         match name {
             "grow" => Ok(self.grow(context)),

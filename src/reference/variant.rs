@@ -6,6 +6,7 @@ use super::content;
 use super::fault::{Fault, FaultSet};
 use super::message::{Object, object};
 use super::revision::Revision;
+use super::variant_member;
 
 /// The prompt that embeds a resource whose URI is its argument.
 const QUOTE: &str = "quote";
@@ -28,43 +29,11 @@ pub(super) fn quote(params: &Object) -> Option<Object> {
     Some(object(json!({"description": "Quotes a resource.", "messages": [message]})))
 }
 
-/// How many tools the server with many tools has in addition.
-pub(super) const MANY: usize = 600;
-
-/// The names of these tools are this and a number.
-const SHELF: &str = "shelf_";
-
 /// The length of what the server with long cursors adds to each of them, in bytes.
 const CURSOR_PADDING: usize = 4 << 10;
 
 /// What the names of prompts, their arguments and resources begin with, if they are in other scripts.
 const PREFIX: &str = "资料 данные ";
-
-/// The definitions of many tools.
-pub(super) fn shelves(revision: Revision) -> impl Iterator<Item = Object> {
-    let shelf = move |number: usize| {
-        let mut tool = object(json!({
-            "name": format!("{SHELF}{number}"),
-            "description": format!("Tells what is on shelf {number} of the store."),
-            "inputSchema": {
-                "type": "object",
-                "properties": {"sorted": {"type": "boolean", "description": "Whether to sort by name."}},
-                "additionalProperties": false,
-            },
-        }));
-        if revision >= Revision::V2025_03_26 {
-            tool.insert("annotations".to_owned(), json!({"readOnlyHint": true}));
-        }
-        tool
-    };
-    (1..=MANY).map(shelf)
-}
-
-/// What the tool of this name is answered with, if it is one of many.
-pub(super) fn shelf(name: &str) -> Option<String> {
-    let number: usize = name.strip_prefix(SHELF)?.parse().ok()?;
-    (1..=MANY).contains(&number).then(|| format!("Shelf {number} is empty."))
-}
 
 /// Undoes in the params of a request what [`change_result`] has done to what a client repeats.
 pub(super) fn restore_params(params: &mut Object, method: &str, revision: Revision, faults: &FaultSet) {
@@ -100,6 +69,9 @@ pub(super) fn change_result(result: &mut Object, revision: Revision, faults: &Fa
         && let Some(Value::String(cursor)) = result.get_mut("nextCursor")
     {
         cursor.push_str(&cursor_padding());
+    }
+    if faults.is_active(Fault::EveryMember, revision) {
+        variant_member::write_every_member(result, revision);
     }
     if !faults.is_active(Fault::OtherScripts, revision) {
         return;

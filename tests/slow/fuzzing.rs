@@ -382,7 +382,17 @@ fn a_hang_is_found() -> Result<(), String> {
 
 /// The variants that answer calls in another way.
 fn the_conforming_variants_have_no_finding() -> Result<(), String> {
-    for variant in ["input-before-validation", "particular-tools", "render-kinds", "relays-client-errors"] {
+    let variants = [
+        "input-before-validation",
+        "particular-tools",
+        "render-kinds",
+        "relays-client-errors",
+        "services-unreachable",
+        "quotes-arguments",
+        "result-refused",
+        "every-member",
+    ];
+    for variant in variants {
         let folder = folder()?;
         let options = ["--select", "fuzz/*", "--revision", "2026-07-28", "--revision", "2025-06-18", "--fuzz", "60"];
         let run = Run::start(folder.path(), &options, &[PROGRAM, "serve", "--fault", variant])?;

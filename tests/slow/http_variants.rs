@@ -36,6 +36,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             if is_found { Ok(()) } else { Err(format!("{case} has no finding")) }
         }));
     }
+    trials.push(trial("case/single-cause/progress-unknown-token/http", || {
+        // Progress without a request of its own may well be the same on two streams.
+        has_findings_of_only(&over_http(Fault::ProgressUnknownToken), &["progress/token", "progress/token-type"])
+    }));
     trials.push(trial("case/media-types-in-another-spelling-change-no-verdict", || {
         has_verdicts_of_conforming(Fault::Http(HttpFault::MediaTypesUpperCase))
     }));

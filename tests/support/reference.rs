@@ -197,7 +197,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 29] = [
+pub(crate) const CONFORMING: [Fault; 37] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -223,7 +223,15 @@ pub(crate) const CONFORMING: [Fault; 29] = [
     Fault::LongCursors,
     Fault::OtherScripts,
     Fault::ProgressFractions,
+    Fault::ServicesUnreachable,
+    Fault::QuotesArguments,
+    Fault::ResultRefused,
+    Fault::VanishingTool,
+    Fault::EveryMember,
+    Fault::WritesInPieces,
+    Fault::WritesTogether,
     Fault::Http(HttpFault::Proxied),
+    Fault::Http(HttpFault::BodiesInPieces),
     Fault::Http(HttpFault::AlwaysStreams),
     Fault::Http(HttpFault::LargeBodiesUnread),
     Fault::Http(HttpFault::LargeBodiesCutOff),

@@ -80,6 +80,7 @@ faults! {
     LargeBodiesUnread, "http-large-bodies-unread", EVERY_HTTP, "conforms, but refuses bodies above 512 KiB without reading them";
     LargeBodiesCutOff, "http-large-bodies-cut-off", EVERY_HTTP, "conforms, but closes the connection in a body above 512 KiB";
     Proxied, "http-proxied", STREAMABLE, "conforms, behind a proxy that changes headers in both directions";
+    BodiesInPieces, "http-bodies-in-pieces", EVERY_HTTP, "conforms, but sends bodies in pieces of seven bytes";
     AlwaysStreams, "http-always-streams", SESSIONS, "conforms without tasks, and answers every request with a stream";
     LengthAndChunks, "http-length-and-chunks", STREAMABLE, "sends a Content-Length with the streams that it sends in chunks";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";

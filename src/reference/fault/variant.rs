@@ -21,6 +21,13 @@ macro_rules! variant_faults {
             ManyTools, "many-tools", FROM_2024_11_05, "conforms, and lists 600 further tools, all on one page";
             LongCursors, "long-cursors", FROM_2024_11_05, "conforms, but issues cursors of 4 KiB";
             OtherScripts, "other-scripts", FROM_2024_11_05, "conforms, but names things in other scripts than the Latin one";
+            ServicesUnreachable, "services-unreachable", FROM_2024_11_05, "conforms, but its tools need a network that it does not have";
+            QuotesArguments, "quotes-arguments", FROM_2024_11_05, "conforms, but its errors quote arguments and example paths";
+            ResultRefused, "result-refused", FROM_2025_06_18, "conforms, but refuses own results that its schema does not allow";
+            VanishingTool, "vanishing-tool", HANDSHAKE, "conforms, but a tool vanishes when any tool is called";
+            EveryMember, "every-member", EVERY, "conforms, and writes every optional member";
+            WritesInPieces, "writes-in-pieces", EVERY, "conforms, but writes each message in pieces";
+            WritesTogether, "writes-together", EVERY, "conforms, but writes several messages at once";
             ProgressFractions, "progress-fractions", EVERY, "conforms, but reports progress in fractions";
             ResultNull, "result-null", EVERY, "returns null as the result of resources/templates/list";
         }

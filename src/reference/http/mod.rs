@@ -238,7 +238,8 @@ impl Server {
             return rejection;
         }
         let response = self.serve(request, title_case).await;
-        variant::pass_to_client(variant::respell_media_type(response, &self.faults), &self.faults)
+        let response = variant::pass_to_client(variant::respell_media_type(response, &self.faults), &self.faults);
+        if has(&self.faults, HttpFault::BodiesInPieces) { response::in_pieces(response) } else { response }
     }
 
     async fn serve(&self, mut request: Request<Incoming>, title_case: bool) -> HttpResponse {

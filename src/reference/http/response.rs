@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Empty, Full};
 use hyper::body::{Body, Bytes, Frame};
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
@@ -29,6 +29,47 @@ impl Body for ChannelBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         self.0.poll_recv(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
+}
+
+/// A body that passes on another one in pieces of a few bytes.
+struct PieceBody {
+    whole: BoxBody<Bytes, Infallible>,
+    rest: Bytes,
+}
+
+/// The length of a piece of a short body, in bytes; one of a long body is longer.
+const PIECE_BYTES: usize = 7;
+/// The most pieces of what a body has at once.
+const MAX_PIECES: usize = 64;
+
+impl Body for PieceBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.whole).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(other) => return Poll::Ready(Some(Ok(other))),
+                },
+                ended_or_pending => return ended_or_pending,
+            }
+        }
+        let length = PIECE_BYTES.max(self.rest.len() / MAX_PIECES).min(self.rest.len());
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
+    }
+}
+
+/// A response whose body comes in pieces of a few bytes.
+pub(super) fn in_pieces(mut response: HttpResponse) -> HttpResponse {
+    if !response.body().is_end_stream() {
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
+    response.map(|whole| PieceBody { whole, rest: Bytes::new() }.boxed())
 }
 
 /// A response without a body.

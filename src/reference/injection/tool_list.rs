@@ -20,7 +20,8 @@ use crate::reference::fault::FaultSet;
 use crate::reference::message::{Object, object};
 use crate::reference::particular_tool::{particular_tools, render_tool};
 use crate::reference::revision::Revision;
-use crate::reference::variant::{self, MARKUP_EXAMPLE};
+use crate::reference::variant::MARKUP_EXAMPLE;
+use crate::reference::variant_tool;
 
 /// Applies faults to a result of `tools/list`.
 pub(in crate::reference) fn inject(result: &mut Object, revision: Revision, faults: &FaultSet) {
@@ -87,9 +88,7 @@ pub(in crate::reference) fn add_fault_tools(tools: &mut Vec<Object>, revision: R
     if faults.is_active(Fault::ParticularTools, revision) {
         *tools = particular_tools();
     }
-    if faults.is_active(Fault::ManyTools, revision) {
-        tools.extend(variant::shelves(revision));
-    }
+    variant_tool::add_tools(tools, revision, faults);
     if faults.is_active(Fault::RenderKinds, revision) || faults.is_active(Fault::RenderedImageDataUrl, revision) {
         tools.push(render_tool());
     }

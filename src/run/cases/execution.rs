@@ -7,6 +7,7 @@ mod bindings;
 mod candidates;
 mod execution_share;
 mod filled_message;
+mod gone_tool;
 mod http_steps;
 mod lasting_call;
 mod retry_step;
@@ -19,6 +20,7 @@ use self::bindings::{Bindings, Item};
 use self::candidates::candidates;
 pub(super) use self::candidates::{NO_TOOL_SERVED, called_first};
 pub(super) use self::execution_share::ExecutionShare;
+use self::gone_tool::reason_gone;
 pub(super) use self::lasting_call::LastingCall;
 use self::step_runner::StepRunner;
 pub(super) use self::tool_arguments::MissingValue;
@@ -53,12 +55,12 @@ pub(super) async fn carry_out(
         if !share.take(at, item.depends_on_session()) {
             continue;
         }
-        let attempt = opener.as_ref().zip(item.tool_name()).map(|(opener, tool)| (opener.clone(), tool.to_owned()));
+        let (label, tool) = (item.label(), item.tool_name().map(str::to_owned));
+        let attempt = opener.clone().zip(tool.clone());
         if attempt.as_ref().is_some_and(|attempt| session.fruitless_requests.contains(attempt)) {
             continue;
         }
         let number = new_execution();
-        let label = item.label();
         let mut bindings = Bindings::new(case, inventory, item, plan.seed);
         let (from, ended_sessions) = (session.connection.len(), session.connection.ended_sessions());
         let mut execution = Execution {
@@ -79,15 +81,14 @@ pub(super) async fn carry_out(
         // A request that was rejected by a rate limit and sent again is judged by its last response.
         let entries = std::mem::take(&mut execution.transcript.entries);
         execution.transcript.entries = without_repeated(&entries);
-        let is_valid = |step_id: Option<StepId>| {
-            let step = step_id.and_then(|step_id| body.steps.get(step_id.step));
-            step.is_some_and(|step| step.action.expected().is_of_valid_request())
-        };
+        let step_of = |step_id: Option<StepId>| body.steps.get(step_id?.step);
+        let is_valid = |step_id| step_of(step_id).is_some_and(|step| step.action.expected().is_of_valid_request());
         session.answer_times().record_exchanges(&execution.transcript, is_valid);
         execution.silent_methods = session.answer_times().silent_methods();
-        execution.not_applicable = reason_not_applicable(case, body, &execution.transcript, replies.are_filled())
-            .or_else(|| reason_not_cancelled(body, &execution, session.connection.is_closed()))
-            .or_else(|| reason_not_heard(body, session));
+        execution.not_applicable = match reason_without_proof(case, body, &execution, replies.are_filled(), session) {
+            None => reason_gone(session, &execution, tool.as_deref(), timeout).await,
+            reason => reason,
+        };
         let saved =
             body.steps.first().and_then(saved_by).is_some_and(|save| save.keys().all(|name| bindings.has_saved(name)));
         session.fruitless_requests.extend(attempt.filter(|_| !saved));
@@ -112,6 +113,19 @@ pub(super) async fn carry_out(
         return Err(MissingValue("no tool answers with what the case needs".to_owned()));
     }
     Ok(executions)
+}
+
+/// Why an execution proves nothing, as far as its record shows.
+fn reason_without_proof(
+    case: &Case,
+    body: &Active,
+    execution: &Execution,
+    answered: bool,
+    session: &Session,
+) -> Option<String> {
+    reason_not_applicable(case, body, &execution.transcript, answered)
+        .or_else(|| reason_not_cancelled(body, execution, session.connection.is_closed()))
+        .or_else(|| reason_not_heard(body, session))
 }
 
 /// The pages of a list after the first, which a case is repeated for.
