@@ -71,6 +71,8 @@ pub(crate) struct Context {
     permits: Arc<ProcessPermits>,
     activity: Arc<Activity>,
     memory_budget: Arc<MemoryBudget>,
+    /// Whether the server serves one session at a time.
+    pub(crate) has_one_session: bool,
     shared: Arc<SharedState>,
 }
 
@@ -99,6 +101,7 @@ impl Context {
             stop,
             activity: Arc::default(),
             memory_budget: Arc::default(),
+            has_one_session: false,
             shared: Arc::new(SharedState {
                 events: EventOutput::new(sink),
                 statistics: Statistics::default(),
@@ -118,6 +121,14 @@ impl Context {
     /// The same context with another plan for the same server.
     pub(crate) fn with_plan(&self, plan: Plan) -> Self {
         Self { plan: Arc::new(plan), ..self.clone() }
+    }
+
+    /// The same context for a server that serves one session at a time, so that nothing may run beside anything else.
+    pub(crate) fn for_one_session(&self) -> Self {
+        let plan = Plan { jobs: 1, adapts_jobs: false, ..Plan::clone(&self.plan) };
+        let permits = ProcessPermits::new(1);
+        let slow_server = Arc::new(SlowServer::new(&permits, plan.transport(), None));
+        Self { plan: Arc::new(plan), permits, slow_server, has_one_session: true, ..self.clone() }
     }
 
     /// Requests a permit for the process of a queue of cases.
@@ -144,8 +155,10 @@ impl Context {
 
 /// The process of an HTTP server.
 impl Context {
-    /// Makes sure that an HTTP server that the client starts is running; does nothing for other servers.
+    /// Makes sure that an HTTP server that the client starts is running, and that the session of one that serves one at a time
+    /// has ended; does nothing for other servers.
     pub(crate) async fn ready(&self) -> Result<(), HostError> {
+        self.wait_for_only_session().await;
         match &self.plan.launcher {
             Launcher::Http(server) => self.shared.host.ensure_running(server, self.plan.startup_timeout).await,
             Launcher::Command(_) | Launcher::Reference(_) | Launcher::InProcess(_) => Ok(()),
@@ -358,6 +371,13 @@ impl Context {
             let _record = context.close(connection, purpose).await;
         });
         self.shared.shutdowns.add_background_task(task);
+    }
+
+    /// Waits until no session is closing any more, if the server serves one at a time.
+    pub(crate) async fn wait_for_only_session(&self) {
+        if self.has_one_session {
+            self.finish_closing(false).await;
+        }
     }
 
     /// Waits for the connections that are closing in the background, or aborts them.

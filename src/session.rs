@@ -64,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) startup_allowance: Duration,
     /// How long after its start a process that has not written anything yet is waited for while it is busy.
     pub(crate) startup_limit: Duration,
+    /// Whether the server serves one session at a time, so that a case ends those that it opens.
+    pub(crate) is_only: bool,
     next_id: i64,
 }
 
@@ -94,6 +96,7 @@ impl Session {
             fastest: None,
             startup_allowance: Duration::ZERO,
             startup_limit: Duration::ZERO,
+            is_only: false,
             next_id: 0,
         }
     }

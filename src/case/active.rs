@@ -247,6 +247,15 @@ impl Active {
     pub fn repeats_requests(&self) -> bool {
         self.steps.iter().any(|step| matches!(&step.action, Action::Http { call, .. } if call.times > 1))
     }
+
+    /// Whether an HTTP request of a step opens a session next to that of the case.
+    #[must_use]
+    pub fn opens_another_session(&self) -> bool {
+        let opens = |call: &HttpCall| {
+            call.body.as_ref().and_then(|body| body.get("method")).is_some_and(|method| method == "initialize")
+        };
+        self.steps.iter().any(|step| matches!(&step.action, Action::Http { call, .. } if opens(call)))
+    }
 }
 
 impl Step {

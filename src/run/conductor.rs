@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use tokio::task::JoinSet;
 
+use super::one_session::take_revisions_in_turn;
 use super::problem::{host_problem, opening_problem, unsupported_revisions};
 use super::revision_probe::{ProbeResult, probe};
 use super::shared_runs::SharedRuns;
@@ -15,7 +16,7 @@ use crate::context::{Context, Stop};
 use crate::event::{Event, Problem, ProblemKind, RunSummary, Sink};
 use crate::limits::FUZZING_STOP_TIMEOUT;
 use crate::plan::Plan;
-use crate::session::{OpeningFailure, RejectedOpening};
+use crate::session::{OpeningFailure, RejectedOpening, Session, full_capabilities};
 use crate::spec::{Era, Revision, Transport};
 
 /// Runs a plan and reports to a sink.
@@ -59,7 +60,10 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let mut probe_result = probe(context).await;
     let unanswered = unanswered_openings(context, &mut probe_result);
-    let revisions: Vec<Revision> = probe_result.sessions.iter().map(|session| session.revision).collect();
+    let in_turn = take_revisions_in_turn(context, &mut probe_result).await;
+    let opened = probe_result.sessions.iter().map(|session| session.revision);
+    let mut revisions: Vec<Revision> = in_turn.iter().copied().chain(opened).collect();
+    revisions.sort();
     let fuzz = context.plan.fuzz.as_ref();
     let fuzzed =
         |revision: &Revision| fuzz.is_some_and(|fuzz| fuzz.every_revision || revisions.last() == Some(revision));
@@ -69,7 +73,7 @@ async fn judge(context: &Context) -> Option<Problem> {
             && (!matches!(case.body, Body::Fuzz(_)) || fuzzed(revision))
     };
     let runs = |revision: &Revision| context.plan.cases.iter().filter(|case| counts(case, revision)).count();
-    if let Some(revision) = protected_revision(&probe_result.rejected).filter(|_| probe_result.sessions.is_empty()) {
+    if let Some(revision) = protected_revision(&probe_result.rejected).filter(|_| revisions.is_empty()) {
         // The problem is reported, but cases that need no session are still judged.
         let cases = target::cases_without_session(context, revision);
         context.emit(&Event::Probed { revisions: vec![revision], cases: cases.len() });
@@ -106,13 +110,17 @@ async fn judge(context: &Context) -> Option<Problem> {
     let mut sessions = probe_result.sessions;
     sessions.sort_by_key(|session| (Some(session.revision) != newest, session.revision));
     // All revisions are registered before any of them checks for others.
+    let is_fuzzed = |revision| every || Some(revision) == newest;
+    // A server that serves one session at a time is judged in one revision at a time.
+    let context = if in_turn.is_empty() { context } else { &context.for_one_session() };
+    let mut problem = judge_in_turn(context, in_turn, is_fuzzed, &shared_runs).await;
     let sessions: Vec<_> = sessions.into_iter().map(|session| (session, context.begin_cases())).collect();
-    for (session, under_way) in sessions {
-        let fuzzed = every || Some(session.revision) == newest;
+    for (mut session, under_way) in sessions {
+        session.is_only = context.has_one_session;
+        let fuzzed = is_fuzzed(session.revision);
         let context = context.with_priority(fuzzed);
         targets.spawn(target::judge(context, session, fuzzed, under_way, &shared_runs));
     }
-    let mut problem = None;
     while let Some(finished) = targets.join_next().await {
         problem = problem.or(finished.ok().flatten());
     }
@@ -123,6 +131,31 @@ async fn judge(context: &Context) -> Option<Problem> {
         problem = problem.or(other);
     }
     problem.or(unsupported_revisions)
+}
+
+/// Judges revisions one after the other, each on sessions that are opened when no other one is.
+async fn judge_in_turn(
+    context: &Context,
+    revisions: Vec<Revision>,
+    is_fuzzed: impl Fn(Revision) -> bool,
+    shared_runs: &Arc<SharedRuns>,
+) -> Option<Problem> {
+    let mut problem = None;
+    for revision in revisions {
+        let under_way = context.begin_cases();
+        // If it is not ready, the attempt shows that.
+        let _restarted = context.ready().await;
+        let purpose = format!("main session, {revision}");
+        let found = match Session::open(context, revision, full_capabilities(revision), purpose, true).await {
+            Ok(session) => {
+                let fuzzed = is_fuzzed(revision);
+                Box::pin(target::judge(context.clone(), session, fuzzed, under_way, shared_runs)).await
+            }
+            Err(rejected) => Some(opening_problem(context, vec![(revision, rejected)]).await),
+        };
+        problem = problem.or(found);
+    }
+    problem
 }
 
 /// The openings that were never answered, each with the cases of the plan that judge this.

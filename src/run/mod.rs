@@ -13,6 +13,7 @@ mod hint_discovery;
 mod idle_sessions;
 mod input_retry;
 mod installed_packages;
+mod one_session;
 mod pagination;
 mod problem;
 mod recording;

@@ -59,7 +59,13 @@ pub(super) fn summarize(
         launches: sessions.launches.clone(),
         stderr: sessions.stderr.clone(),
         stopped_early: target.stop_reason(),
-        notes: sessions.notes.clone(),
+        notes: target
+            .context
+            .has_one_session
+            .then(|| ONE_SESSION.to_owned())
+            .into_iter()
+            .chain(sessions.notes.clone())
+            .collect(),
         fuzz,
         totals: target.totals(),
     }
@@ -111,6 +117,10 @@ fn rate_limit_note(limited: usize, pauses: usize, waited: Duration) -> Option<St
         (limited > 0).then(|| format!("the server refused {requests} for its rate limit (status 429)"))
     }
 }
+
+/// What a server that serves one session at a time means for a run.
+const ONE_SESSION: &str = "the server serves one session at a time: a session ends, or is refused, because of another one; so the \
+                           cases ran one after the other, which takes longer";
 
 /// What a client has to put up with, and what it costs: requests that were made again, pauses, and streams that it did
 /// without.

@@ -62,6 +62,15 @@ impl OpeningFailure {
         matches!(self, Self::Ended)
     }
 
+    /// Whether the server answered, and refused to be opened.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Error(_) => true,
+            Self::Http(failure) => !failure.broke_off,
+            _ => false,
+        }
+    }
+
     /// The reason, as the end of the sentence "the server ...".
     pub(crate) fn describe(&self) -> String {
         match self {
@@ -115,7 +124,9 @@ impl Session {
         let connection = connect(context, revision, responder, start, options)?;
         context.count_launch();
         let known = (context.answer_times.of(revision), SessionPace::new(&context.slow_server));
-        Ok(Self::unopened(connection, revision, capabilities, replies, purpose, known))
+        let mut session = Self::unopened(connection, revision, capabilities, replies, purpose, known);
+        session.is_only = context.has_one_session;
+        Ok(session)
     }
 
     /// Starts or reaches the server, and opens it in a revision.

@@ -18,8 +18,14 @@ use crate::support::{Trial, trial};
 const COMBINATIONS: usize = 100;
 /// How many variants a combination has: at least two, at most four.
 const SIZES: [usize; 3] = [2, 3, 4];
+/// How many combinations have one of the protected variants, which are judged with a token.
+const PROTECTED_COMBINATIONS: usize = 12;
 /// Variants that contradict each other.
-const EXCLUSIVE: [[Fault; 2]; 1] = [[Fault::WithoutTools, Fault::OnlyResources]];
+const EXCLUSIVE: [[Fault; 2]; 2] = [
+    [Fault::WithoutTools, Fault::OnlyResources],
+    // A session that nobody can end is the only one ever.
+    [Fault::Http(HttpFault::OneSessionRefused), Fault::Http(HttpFault::DeleteRefused)],
+];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![trial("combined/there-are-a-hundred-of-each-transport", there_are_a_hundred)];
@@ -34,7 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             has_findings_of_only(&judge(faults, &Revision::ALL, cases().to_vec()), &[])
         }));
     }
-    for (number, variants) in combinations(true).into_iter().enumerate() {
+    for (number, variants) in combinations(true).into_iter().chain(protected_combinations()).enumerate() {
         trials.push(trial(format!("combined/http/{}", name(number, &variants)), move || {
             let faults: FaultSet = variants.iter().copied().collect();
             has_findings_of_only(&judge_over_http(faults, &Revision::ALL, cases().to_vec(), ENDPOINTS[0]), &[])
@@ -50,13 +56,7 @@ fn name(number: usize, variants: &[Fault]) -> String {
 
 /// The combinations, no two of which have the same variants.
 fn combinations(is_http: bool) -> Vec<Vec<Fault>> {
-    let all = CONFORMING.into_iter().chain(VARIANTS).chain(HTTP_VARIANTS);
-    // A protected server is one for itself: its variants are about what it answers without a token. Without session ids all
-    // clients of a revision share what the server knows of the last one, so that it conforms for one client at a time only.
-    let is_apart =
-        |variant: &Fault| variant.requires_authorization() || *variant == Fault::Http(HttpFault::Sessionless);
-    let all: BTreeSet<Fault> =
-        all.filter(|variant| (is_http || !variant.is_http_only()) && !is_apart(variant)).collect();
+    let all = combinable(is_http);
     let mut combinations: Vec<Vec<Fault>> = Vec::new();
     for number in 0.. {
         if combinations.len() == COMBINATIONS {
@@ -71,13 +71,42 @@ fn combinations(is_http: bool) -> Vec<Vec<Fault>> {
         chosen.sort_by_cached_key(order);
         chosen.truncate(SIZES[number % SIZES.len()]);
         chosen.sort();
-        let contradicts = EXCLUSIVE.iter().any(|pair| pair.iter().all(|variant| chosen.contains(variant)));
         let is_of_http = !is_http || chosen.iter().any(|variant| matches!(variant, Fault::Http(_)));
-        if !contradicts && is_of_http && !combinations.contains(&chosen) {
+        if !contradicts(&chosen) && is_of_http && !combinations.contains(&chosen) {
             combinations.push(chosen);
         }
     }
     combinations
+}
+
+/// Combinations over HTTP of a protected variant, which answers in its own way without a token, with others.
+fn protected_combinations() -> Vec<Vec<Fault>> {
+    let protected = CONFORMING.into_iter().filter(|variant| variant.requires_authorization());
+    protected
+        .cycle()
+        .zip(combinations(true))
+        .map(|(protected, mut others)| {
+            others.truncate(SIZES[0]);
+            others.push(protected);
+            others
+        })
+        .take(PROTECTED_COMBINATIONS)
+        .collect()
+}
+
+/// The variants of which several may be combined.
+fn combinable(is_http: bool) -> BTreeSet<Fault> {
+    let all = CONFORMING.into_iter().chain(VARIANTS).chain(HTTP_VARIANTS);
+    // Protected variants are about what a server answers without a token, so that one at a time is. Without session ids all
+    // clients of a revision share what the server knows of the last one, so that it conforms for one client at a time only.
+    let is_apart =
+        |variant: &Fault| variant.requires_authorization() || *variant == Fault::Http(HttpFault::Sessionless);
+    all.filter(|variant| (is_http || !variant.is_http_only()) && !is_apart(variant)).collect()
+}
+
+/// Whether two of the variants contradict each other.
+fn contradicts(chosen: &[Fault]) -> bool {
+    EXCLUSIVE.iter().any(|pair| pair.iter().all(|variant| chosen.contains(variant)))
 }
 
 fn there_are_a_hundred() -> Result<(), String> {

@@ -197,7 +197,7 @@ pub(crate) const HTTP_VARIANTS: [Fault; 3] =
     [Fault::Http(HttpFault::Sessionless), Fault::Http(HttpFault::Polls), Fault::Http(HttpFault::DeleteRefused)];
 
 /// The variants that conform, on every transport or over HTTP alone.
-pub(crate) const CONFORMING: [Fault; 37] = [
+pub(crate) const CONFORMING: [Fault; 39] = [
     Fault::RelaysClientErrors,
     Fault::InterimWithNullContent,
     Fault::InputBeforeValidation,
@@ -232,6 +232,8 @@ pub(crate) const CONFORMING: [Fault; 37] = [
     Fault::WritesTogether,
     Fault::Http(HttpFault::Proxied),
     Fault::Http(HttpFault::BodiesInPieces),
+    Fault::Http(HttpFault::OneSession),
+    Fault::Http(HttpFault::OneSessionRefused),
     Fault::Http(HttpFault::AlwaysStreams),
     Fault::Http(HttpFault::LargeBodiesUnread),
     Fault::Http(HttpFault::LargeBodiesCutOff),

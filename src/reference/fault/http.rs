@@ -81,6 +81,8 @@ faults! {
     LargeBodiesCutOff, "http-large-bodies-cut-off", EVERY_HTTP, "conforms, but closes the connection in a body above 512 KiB";
     Proxied, "http-proxied", STREAMABLE, "conforms, behind a proxy that changes headers in both directions";
     BodiesInPieces, "http-bodies-in-pieces", EVERY_HTTP, "conforms, but sends bodies in pieces of seven bytes";
+    OneSession, "http-one-session", SESSIONS, "conforms, but ends a session when another one opens";
+    OneSessionRefused, "http-one-session-refused", SESSIONS, "conforms, but opens no session while there is one";
     AlwaysStreams, "http-always-streams", SESSIONS, "conforms without tasks, and answers every request with a stream";
     LengthAndChunks, "http-length-and-chunks", STREAMABLE, "sends a Content-Length with the streams that it sends in chunks";
     JsonTwice, "http-json-twice", WITHOUT_BATCHES, "writes the resources/templates/list response twice into the body";

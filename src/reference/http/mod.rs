@@ -72,6 +72,8 @@ struct Server {
     routes: Routes,
     newest: NewestSession,
     in_order: SessionOrder,
+    /// Held while a session is opened that may be the only one.
+    opening: tokio::sync::Mutex<()>,
     kept: KeptResources,
     get_streams: OpenGetStreams,
     running_calls: RunningCalls,
@@ -130,6 +132,7 @@ async fn serve_all(
         routes: Routes::default(),
         newest: NewestSession::default(),
         in_order: SessionOrder::default(),
+        opening: tokio::sync::Mutex::default(),
         kept: KeptResources::default(),
         get_streams: OpenGetStreams::default(),
         running_calls: RunningCalls::default(),
@@ -374,6 +377,11 @@ impl Server {
 
     /// Opens a session, and adds its id to the response unless that is an error.
     async fn open(&self, user: User, body: Bytes, message: Value) -> HttpResponse {
+        let is_only = has(&self.faults, HttpFault::OneSessionRefused);
+        let _opening = if is_only { Some(self.opening.lock().await) } else { None };
+        if is_only && !self.sessions().is_empty() {
+            return rpc_error(StatusCode::BAD_REQUEST, INVALID_REQUEST, "there is a session already");
+        }
         let session = self.new_session(user, false);
         let title = message.pointer("/params/clientInfo/title").and_then(Value::as_str).map(str::to_owned);
         let version = message.pointer("/params/protocolVersion").and_then(Value::as_str).map(str::to_owned);
@@ -393,6 +401,9 @@ impl Server {
         let name = format!("{}{name}", user.prefix());
         self.newest.set(&name);
         self.in_order.forget_oldest(&name, &mut sessions, &self.faults);
+        if has(&self.faults, HttpFault::OneSession) {
+            sessions.clear();
+        }
         sessions.insert(name, session);
         drop(sessions);
         response

@@ -443,6 +443,10 @@ impl SessionQueue {
             self.target.report(case, Judgement::error("the server could not be restarted"), None);
             return;
         };
+        if self.target.context.has_one_session {
+            // What ran before may have ended it by opening another one; then this opens it again.
+            let _served = send_control_request(session, self.target.context.plan.timeout).await;
+        }
         let (began, from) = (Instant::now(), session.connection.len());
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };
         let (carried, closed) = carry_out_in_parallel(&self.target, case, body, session, &inventory, &kind).await;

@@ -63,10 +63,15 @@ pub(super) async fn carry_out_share(
 
 /// Judges a case by its executions.
 pub(in crate::run) fn judge(target: &Target, case: &Case, body: &Active, carried: &CaseRun) -> Judgement {
-    match carried {
+    let judged = match carried {
         Ok(executions) => target.context.judging(|| check::judge_active(case, body, target.revision, executions)),
         Err(judged) => judged.clone(),
+    };
+    let has_ended = judged.reason.as_deref() == Some(SESSION_ENDED);
+    if has_ended && target.context.has_one_session && body.opens_another_session() {
+        return Judgement::skip("the case opens a session next to its own, and the server serves one at a time");
     }
+    judged
 }
 
 /// Carries out the steps of a case on a fresh process.

@@ -71,7 +71,7 @@ async fn open_started(
         }
         Err(rejected) => rejected,
     };
-    if is_refusal(&reason)
+    if reason.is_refusal()
         && let Some(refusal) = session_refusal(target).await
     {
         // What the server answers to one more session says nothing about the session that was requested.
@@ -121,21 +121,12 @@ async fn open_on_running(
     Ok(Session::open_started(&target.context, target.revision, capabilities, purpose.to_owned(), start).await)
 }
 
-/// Whether the server answered an opening, and refused it.
-fn is_refusal(reason: &OpeningFailure) -> bool {
-    match reason {
-        OpeningFailure::Error(_) => true,
-        OpeningFailure::Http(failure) => !failure.broke_off,
-        _ => false,
-    }
-}
-
 /// How an HTTP server refuses one more ordinary session while the main session is open, if it does. This is the control
 /// request without which the refusal of any other opening proves nothing.
 pub(in crate::run) async fn session_refusal(target: &Target) -> Option<&str> {
     const PURPOSE: &str = "control session";
     let (context, revision) = (&target.context, target.revision);
-    if context.plan.transport() != Transport::Http || revision.era() != Era::Handshake {
+    if context.plan.transport() != Transport::Http || revision.era() != Era::Handshake || context.has_one_session {
         return None;
     }
     let attempt = async {
@@ -143,7 +134,8 @@ pub(in crate::run) async fn session_refusal(target: &Target) -> Option<&str> {
         let (connection, refusal) = match opening.await {
             Ok(session) => (Some(session.connection), None),
             Err(RejectedOpening { reason, connection }) => {
-                let refusal = is_refusal(&reason)
+                let refusal = reason
+                    .is_refusal()
                     .then(|| format!("the server refuses another session while one is open: it {}", reason.describe()));
                 (connection, refusal)
             }
@@ -207,6 +199,7 @@ pub(super) async fn open_for_case(target: &Target, body: &Active, purpose: Strin
     if body.process != Process::Uninitialized {
         return open_started(target, capabilities, &purpose, start).await;
     }
+    context.wait_for_only_session().await;
     Session::connect(context, target.revision, capabilities, purpose, start).map_err(|error| error.to_string().into())
 }
 

@@ -33,6 +33,8 @@ pub(super) struct OpenResponses {
     kept: BTreeMap<usize, DirectResponse>,
     /// Those to requests that are pipelined.
     pipelined: BTreeMap<usize, DirectResponse>,
+    /// The exchanges that opened sessions which have not ended.
+    opened: Vec<Value>,
 }
 
 impl OpenResponses {
@@ -49,6 +51,9 @@ impl OpenResponses {
             let is_served = exchange["status"].as_u64().is_some_and(is_success);
             if is_served && send.after == After::EndSession {
                 end_session(context.session, &exchange, context.timeout).await?;
+            } else if is_served && exchange.pointer("/request/message/method").is_some_and(|name| name == "initialize")
+            {
+                self.opened.push(exchange.clone());
             }
             made += 1;
             if made >= send.times || !is_served {
@@ -115,6 +120,13 @@ impl OpenResponses {
         // They are read at the same time, each within its own limit.
         for mut response in std::mem::take(&mut self.pipelined).into_values() {
             response.wait_for_end().await;
+        }
+    }
+
+    /// Ends the sessions that were opened. One that the server does not end stays open.
+    pub(super) async fn end_sessions(&mut self, session: &Session, timeout: Duration) {
+        for exchange in std::mem::take(&mut self.opened) {
+            let _refused = end_session(session, &exchange, timeout).await;
         }
     }
 

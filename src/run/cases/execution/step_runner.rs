@@ -114,6 +114,14 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 
     /// Carries out the steps of an execution, and waits for the responses that are still missing after the last.
     pub(super) async fn carry_out(mut self, execution: usize) -> Result<(), MissingValue> {
+        let outcome = self.carry_out_steps(execution).await;
+        if self.session.is_only {
+            self.open.end_sessions(self.session, self.timeout).await;
+        }
+        outcome
+    }
+
+    async fn carry_out_steps(&mut self, execution: usize) -> Result<(), MissingValue> {
         for (index, step) in self.body.steps.iter().enumerate() {
             if !step.runs_in(self.session.revision) {
                 continue;
@@ -468,7 +476,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Waits for the responses that are still missing after the last step.
-    async fn settle(mut self) {
+    async fn settle(&mut self) {
         self.open.wait_for_pipelined().await;
         // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
         let mut since = self.heard_at;
