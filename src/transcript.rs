@@ -7,6 +7,7 @@ mod entry;
 mod http;
 mod message_summary;
 mod saved;
+mod stderr_text;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) use self::message_summary::summarize;
 pub(crate) use self::saved::SavedConnection;
 pub(crate) use self::saved::{ConnectionWriter, Mask, judged_line, opened_line};
 pub use self::saved::{LineError, MAX_LINE_BYTES, SavedTranscript, TranscriptReader};
+pub(crate) use self::stderr_text::{first_invalid_byte, stderr_text};
 pub(crate) use crate::wire::messages;
 use crate::wire::{Id, MessageKind, id_of, is_lost_id, same_id, same_id_loosely};
 

@@ -113,6 +113,7 @@ names! {
         ServerSurvivesCalls = "server-survives-calls": "The server does not exit while a valid call is open.",
         ExitsOnSigterm = "exits-on-sigterm": "A process that keeps running after its input was closed exits on SIGTERM.",
         LeavesNoProcess = "leaves-no-process": "A process that has exited leaves none running that it started, but for those that left its group.",
+        StderrIsUtf8 = "stderr-is-utf8": "What the server writes to standard error is UTF-8.",
         InitializeAnswered = "initialize-answered": "The first `initialize` of a connection is answered.",
         VersionAgreedAgain = "version-agreed-again": "A version that the server agreed to once is agreed to again.",
         VersionFallbackNewest = "version-fallback-newest": "The version offered instead of an unknown one is not older than a version that the server supports.",

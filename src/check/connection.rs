@@ -15,6 +15,7 @@ pub(super) fn is_independent_of_revision(check: ConnectionCheck) -> bool {
         check,
         ConnectionCheck::ExitsOnSigterm
             | ConnectionCheck::LeavesNoProcess
+            | ConnectionCheck::StderrIsUtf8
             | ConnectionCheck::NoRequestsBeforeInitialized
             | ConnectionCheck::UnknownVersionNotAccepted
             | ConnectionCheck::PingAnsweredBeforeInitialized
@@ -70,6 +71,7 @@ pub(super) fn check_named(check: ConnectionCheck, index: &ConnectionIndex<'_>, r
         ConnectionCheck::ServerSurvivesCalls => shutdown::server_survives_calls(index),
         ConnectionCheck::ExitsOnSigterm => shutdown::exits_on_sigterm(index),
         ConnectionCheck::LeavesNoProcess => shutdown::leaves_no_process(index),
+        ConnectionCheck::StderrIsUtf8 => shutdown::stderr_is_utf8(index),
         ConnectionCheck::InitializeAnswered => handshake::initialize_answered(index, revision),
         ConnectionCheck::VersionAgreedAgain => handshake::version_agreed_again(index, revision),
         ConnectionCheck::VersionFallbackNewest => handshake::version_fallback_newest(index, revision),

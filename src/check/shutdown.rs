@@ -1,8 +1,9 @@
-//! The checks of how a connection ends: not before its calls are answered, and without being killed.
+//! The checks of a process: that it does not end before its calls are answered, how it ends, and what it writes to standard
+//! error.
 
 use super::index::{ConnectionIndex, method_of, name_of};
 use super::violation::{CheckResult, Violation};
-use crate::transcript::{Event, ShutdownStep};
+use crate::transcript::{Event, ShutdownStep, first_invalid_byte};
 
 /// Checks that the server does not exit before it has answered the valid calls of discovery.
 pub(super) fn server_survives_calls(index: &ConnectionIndex<'_>) -> CheckResult {
@@ -55,6 +56,20 @@ pub(super) fn leaves_no_process(index: &ConnectionIndex<'_>) -> CheckResult {
         if let Event::Shutdown { left_running: Some(left), .. } = &entry.event {
             let violation = || Violation::new(format!("{} still runs", left.join(", ")), "", &[position]);
             checked.record((!left.is_empty()).then(violation));
+        }
+    }
+    checked
+}
+
+/// Checks that what the server writes to standard error is UTF-8.
+pub(super) fn stderr_is_utf8(index: &ConnectionIndex<'_>) -> CheckResult {
+    let mut checked = CheckResult::default();
+    for (position, entry) in index.record.entries.iter().enumerate() {
+        if let Event::Stderr(text) = &entry.event
+            && !text.is_empty()
+        {
+            let violation = |byte| Violation::new(format!("the byte {byte} is not UTF-8"), "", &[position]);
+            checked.record(first_invalid_byte(text).map(violation));
         }
     }
     checked

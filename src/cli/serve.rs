@@ -23,6 +23,9 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Conclusion, CliError> {
     if let Some(noise) = reference::stderr_noise(&faults) {
         io::stderr().write_all(noise.as_bytes()).map_err(CliError::Serve)?;
     }
+    if let Some(line) = reference::stderr_line(&faults) {
+        io::stderr().write_all(line).map_err(CliError::Serve)?;
+    }
     let served = runtime.block_on(async {
         if reference::leaves_process(&faults) {
             leave_process()?;

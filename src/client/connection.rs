@@ -20,7 +20,7 @@ use super::responder::Responder;
 use super::streams::{Line, read_errors, read_lines, write_lines};
 use super::wait_budget::{WaitBudget, wait_at_most};
 use crate::limits::{CLOSED_OUTPUT_EXIT_TIMEOUT, LAST_OUTPUT_TIMEOUT, QUIET_POLLS_AFTER_EXIT};
-use crate::transcript::{Entry, Event, ShutdownStep, StepId};
+use crate::transcript::{Entry, Event, ShutdownStep, StepId, stderr_text};
 use crate::wire::Frame;
 
 /// Why a server process could not be started.
@@ -189,6 +189,13 @@ impl Connection {
     #[must_use]
     pub(crate) fn is_without_package_runner(&self) -> bool {
         self.without_package_runner
+    }
+
+    /// Records what a server in this process would write to standard error when it starts.
+    #[must_use]
+    pub(crate) fn with_errors(self, bytes: &[u8]) -> Self {
+        self.record.stderr(stderr_text(bytes));
+        self
     }
 
     /// The id of the server's process, if the connection started one.

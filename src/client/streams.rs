@@ -11,7 +11,7 @@ use super::long_message::LongMessage;
 use super::record::Record;
 use super::responder::Responder;
 use crate::limits::{LINE_FEED_TIMEOUT, PIECE_INTERVAL};
-use crate::transcript::Event;
+use crate::transcript::{Event, stderr_text};
 use crate::wire::{Frame, MessageKind, Splitter, messages};
 
 /// The maximum number of lines that are written at once.
@@ -180,7 +180,10 @@ pub(super) async fn read_errors<R: AsyncRead + Unpin>(mut errors: R, record: Arc
         let end = begun + read;
         let whole = if read == 0 { end } else { end - unfinished_character(&buffer[..end]) };
         if whole > 0 {
-            record.stderr(String::from_utf8_lossy(&buffer[..whole]).into_owned());
+            // A character that is not whole at the end was cut off when the process ended.
+            let is_cut_off = read == 0;
+            let text = if is_cut_off { String::from(CUT_OFF) } else { stderr_text(&buffer[..whole]) };
+            record.stderr(text);
         }
         if read == 0 {
             return;
@@ -190,6 +193,9 @@ pub(super) async fn read_errors<R: AsyncRead + Unpin>(mut errors: R, record: Arc
         tokio::task::yield_now().await;
     }
 }
+
+/// A character of which a process wrote only the beginning.
+const CUT_OFF: char = char::REPLACEMENT_CHARACTER;
 
 /// How many bytes at the end begin a character in UTF-8 that is not whole.
 fn unfinished_character(bytes: &[u8]) -> usize {
@@ -221,6 +227,6 @@ mod tests {
             Event::Stderr(text) => Some(text.as_str()),
             _ => None,
         });
-        assert_eq!(texts.collect::<String>(), "caf\u{e9} \u{fffd}\u{20ac} \u{fffd}");
+        assert_eq!(texts.collect::<String>(), "caf\u{e9} \u{fffd}<FF>\u{20ac} \u{fffd}");
     }
 }

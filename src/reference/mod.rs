@@ -64,4 +64,6 @@ pub use revision::Revision;
 pub use server::Crash;
 pub use server::serve;
 #[doc(hidden)]
-pub use server::{ignores_sigterm, ignores_sigterm_before_eof, leaves_process, serve_intercepted, stderr_noise};
+pub use server::{
+    ignores_sigterm, ignores_sigterm_before_eof, leaves_process, serve_intercepted, stderr_line, stderr_noise,
+};

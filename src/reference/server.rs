@@ -206,6 +206,15 @@ pub fn leaves_process(faults: &FaultSet) -> bool {
     faults.contains(Fault::LeavesProcess)
 }
 
+/// The line that a process with these faults writes to its standard error when it starts, if it does.
+#[must_use]
+pub fn stderr_line(faults: &FaultSet) -> Option<&'static [u8]> {
+    if faults.contains(Fault::StderrLatin1) {
+        return Some(b"[info] the caf\xe9 is open\n");
+    }
+    faults.contains(Fault::Awkward).then_some("[info] the caf\u{e9} is open\n".as_bytes())
+}
+
 /// What a process with these faults writes to its standard error: one megabyte, or nothing.
 ///
 /// The write blocks if the client does not read standard error, so write this before you serve the

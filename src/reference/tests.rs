@@ -374,6 +374,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::RequestBeforeInitializeExits,
     Fault::SigtermWaitsForEof,
     Fault::LeavesProcess,
+    Fault::StderrLatin1,
     Fault::LocaleOutput,
     Fault::SplitCharactersLost,
     Fault::OneLinePerRead,

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use tokio::task::JoinSet;
 
-use super::one_session::take_revisions_in_turn;
+use super::one_session::{JudgedInTurn, take_judged_in_turn};
 use super::problem::{host_problem, opening_problem, unsupported_revisions};
 use super::revision_probe::{ProbeResult, probe};
 use super::shared_runs::SharedRuns;
@@ -60,9 +60,9 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let mut probe_result = probe(context).await;
     let unanswered = unanswered_openings(context, &mut probe_result);
-    let in_turn = take_revisions_in_turn(context, &mut probe_result).await;
-    let opened = probe_result.sessions.iter().map(|session| session.revision);
-    let mut revisions: Vec<Revision> = in_turn.iter().copied().chain(opened).collect();
+    let in_turn = take_judged_in_turn(context, &mut probe_result).await;
+    let opened = probe_result.sessions.iter().chain(&in_turn.open).map(|session| session.revision);
+    let mut revisions: Vec<Revision> = opened.chain(in_turn.further.iter().copied()).collect();
     revisions.sort();
     let fuzz = context.plan.fuzz.as_ref();
     let fuzzed =
@@ -81,7 +81,7 @@ async fn judge(context: &Context) -> Option<Problem> {
         return Some(opening_problem(context, probe_result.rejected).await);
     }
     let of_openings: usize = unanswered.iter().map(|opening| opening.cases.len()).sum();
-    let judged: Vec<Revision> =
+    let mut judged: Vec<Revision> =
         unanswered.iter().map(|opening| opening.revision).chain(revisions.iter().copied()).collect();
     let cases = revisions.iter().map(runs).sum::<usize>() + of_openings;
     context.emit(&Event::Probed { revisions: judged.clone(), cases });
@@ -93,7 +93,6 @@ async fn judge(context: &Context) -> Option<Problem> {
             context.close_in_background(connection, "probe");
         }
     }
-    let unsupported_revisions = unsupported_revisions(&context.plan.revisions, &judged);
     let mut targets = JoinSet::new();
     // Over HTTP, all processes are the same one.
     let with_handshake = revisions.iter().copied().filter(|revision| revision.era() == Era::Handshake);
@@ -112,8 +111,10 @@ async fn judge(context: &Context) -> Option<Problem> {
     // All revisions are registered before any of them checks for others.
     let is_fuzzed = |revision| every || Some(revision) == newest;
     // A server that serves one session at a time is judged in one revision at a time.
-    let context = if in_turn.is_empty() { context } else { &context.for_one_session() };
-    let mut problem = judge_in_turn(context, in_turn, is_fuzzed, &shared_runs).await;
+    let is_only = in_turn.open.is_some() || !in_turn.further.is_empty();
+    let context = if is_only { &context.for_one_session() } else { context };
+    let (mut problem, others) = judge_in_turn(context, in_turn, is_fuzzed, &shared_runs).await;
+    judged.extend(others);
     let sessions: Vec<_> = sessions.into_iter().map(|session| (session, context.begin_cases())).collect();
     for (mut session, under_way) in sessions {
         session.is_only = context.has_one_session;
@@ -130,32 +131,55 @@ async fn judge(context: &Context) -> Option<Problem> {
         let other = target::judge_unanswered_opening(context, opening, under_way, Arc::clone(&shared_runs)).await;
         problem = problem.or(other);
     }
-    problem.or(unsupported_revisions)
+    problem.or(unsupported_revisions(&context.plan.revisions, &judged))
 }
 
-/// Judges revisions one after the other, each on sessions that are opened when no other one is.
+/// Judges revisions one after the other, each on sessions that are opened when no other one is; returns those that were only
+/// possible and are supported.
 async fn judge_in_turn(
     context: &Context,
-    revisions: Vec<Revision>,
+    in_turn: JudgedInTurn,
     is_fuzzed: impl Fn(Revision) -> bool,
     shared_runs: &Arc<SharedRuns>,
-) -> Option<Problem> {
-    let mut problem = None;
-    for revision in revisions {
-        let under_way = context.begin_cases();
+) -> (Option<Problem>, Vec<Revision>) {
+    let JudgedInTurn { open, further, possible } = in_turn;
+    let judge = async |mut session: Session| {
+        session.is_only = true;
+        let fuzzed = is_fuzzed(session.revision);
+        Box::pin(target::judge(context.clone(), session, fuzzed, context.begin_cases(), shared_runs)).await
+    };
+    let open_next = async |revision| {
         // If it is not ready, the attempt shows that.
         let _restarted = context.ready().await;
         let purpose = format!("main session, {revision}");
-        let found = match Session::open(context, revision, full_capabilities(revision), purpose, true).await {
-            Ok(session) => {
-                let fuzzed = is_fuzzed(revision);
-                Box::pin(target::judge(context.clone(), session, fuzzed, under_way, shared_runs)).await
-            }
+        Session::open(context, revision, full_capabilities(revision), purpose, true).await
+    };
+    let mut problem = None;
+    if let Some(session) = open {
+        problem = judge(session).await;
+    }
+    for revision in further {
+        let found = match open_next(revision).await {
+            Ok(session) => judge(session).await,
             Err(rejected) => Some(opening_problem(context, vec![(revision, rejected)]).await),
         };
         problem = problem.or(found);
     }
-    problem
+    let mut supported = Vec::new();
+    for revision in possible {
+        match open_next(revision).await {
+            Ok(session) => {
+                supported.push(revision);
+                problem = problem.or(judge(session).await);
+            }
+            Err(rejected) => {
+                if let Some(connection) = rejected.connection {
+                    context.close_in_background(connection, "probe");
+                }
+            }
+        }
+    }
+    (problem, supported)
 }
 
 /// The openings that were never answered, each with the cases of the plan that judge this.

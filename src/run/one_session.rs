@@ -13,35 +13,47 @@ use crate::spec::{Era, Revision};
 /// The purpose of the sessions that show it.
 const PURPOSE: &str = "control session";
 
-/// The revisions of a server that serves one session at a time, oldest first, which have to be judged one after the other. They
-/// are taken from what was probed, and their sessions are closed.
-pub(super) async fn take_revisions_in_turn(context: &Context, probed: &mut ProbeResult) -> Vec<Revision> {
+/// What is judged of such a server, one session after the other.
+#[derive(Default)]
+pub(super) struct JudgedInTurn {
+    /// The session that is open, as the server opens no other one.
+    pub(super) open: Option<Session>,
+    /// Further revisions that the server supports, oldest first.
+    pub(super) further: Vec<Revision>,
+    /// Revisions that it may have refused because of the open session.
+    pub(super) possible: Vec<Revision>,
+}
+
+/// Takes what has to be judged in turn from what was probed: nothing of a server that serves several sessions at a time.
+pub(super) async fn take_judged_in_turn(context: &Context, probed: &mut ProbeResult) -> JudgedInTurn {
     let is_of_session = |session: &mut Session| session.connection.http_session().is_some();
     let mut sessions: Vec<Session> = probed.sessions.extract_if(.., is_of_session).collect();
-    if !ends_others(context, &mut sessions).await {
-        probed.sessions.extend(sessions);
-        return Vec::new();
-    }
-    let mut in_turn: Vec<Revision> = sessions.iter().map(|session| session.revision).collect();
-    for session in sessions {
-        context.close(session.connection, PURPOSE.to_owned()).await;
-    }
-    // A revision was refused for that, or for another reason.
-    let mut refused = Vec::new();
-    let may_be_served = |rejected: &mut (Revision, RejectedOpening)| is_refused_session(rejected);
-    let again: Vec<_> = probed.rejected.extract_if(.., may_be_served).collect();
-    for (revision, rejected) in again {
-        match open(context, revision).await {
-            Ok(session) => {
-                in_turn.push(revision);
+    match others_of(context, &mut sessions).await {
+        Others::Kept => {
+            probed.sessions.extend(sessions);
+            JudgedInTurn::default()
+        }
+        Others::Ended => {
+            let mut further: Vec<Revision> = sessions.iter().map(|session| session.revision).collect();
+            further.sort();
+            for session in sessions {
                 context.close(session.connection, PURPOSE.to_owned()).await;
             }
-            Err(_) => refused.push((revision, rejected)),
+            JudgedInTurn { further, ..JudgedInTurn::default() }
+        }
+        Others::Refused => {
+            let refused = probed.rejected.iter().filter(|rejected| is_refused_session(rejected));
+            let possible = refused.map(|(revision, _)| *revision).collect();
+            JudgedInTurn { open: sessions.pop(), possible, ..JudgedInTurn::default() }
         }
     }
-    probed.rejected.extend(refused);
-    in_turn.sort();
-    in_turn
+}
+
+/// What happens to other sessions where one is opened.
+enum Others {
+    Kept,
+    Ended,
+    Refused,
 }
 
 async fn open(context: &Context, revision: Revision) -> Result<Session, RejectedOpening> {
@@ -54,10 +66,10 @@ fn is_refused_session((revision, rejected): &(Revision, RejectedOpening)) -> boo
     revision.era() == Era::Handshake && rejected.reason.is_refusal()
 }
 
-/// Whether one of the sessions has ended because another one was opened, or whether no other one can be.
-async fn ends_others(context: &Context, sessions: &mut [Session]) -> bool {
+/// What happens to other sessions, as the open ones and one more show.
+async fn others_of(context: &Context, sessions: &mut [Session]) -> Others {
     let timeout = context.plan.timeout;
-    match sessions {
+    let has_ended = match sessions {
         [] => false,
         [only] => match open(context, only.revision).await {
             Ok(other) => {
@@ -70,7 +82,10 @@ async fn ends_others(context: &Context, sessions: &mut [Session]) -> bool {
                 if let Some(connection) = rejected.connection {
                     context.close_in_background(connection, PURPOSE);
                 }
-                refuses
+                if refuses {
+                    return Others::Refused;
+                }
+                false
             }
         },
         // Only the one that was opened last is still there.
@@ -78,7 +93,8 @@ async fn ends_others(context: &Context, sessions: &mut [Session]) -> bool {
             let (first, second) = tokio::join!(has_ended(first, timeout), has_ended(second, timeout));
             first || second
         }
-    }
+    };
+    if has_ended { Others::Ended } else { Others::Kept }
 }
 
 /// Whether a session has ended: the client had to open another one for a request.

@@ -76,7 +76,11 @@ pub(crate) fn connect(
             let (pipe, server) = built_in(&Arc::new(faults.as_ref().clone().started_in(surroundings)));
             let left_running = reference::leaves_process(faults).then(|| "sleep".to_owned()).into_iter().collect();
             let end = InProcessEnd { sigterm: sigterm_handling(faults), left_running: Some(left_running) };
-            Ok(Connection::in_process(pipe, server, end, responder, options))
+            let connection = Connection::in_process(pipe, server, end, responder, options);
+            Ok(match reference::stderr_line(faults) {
+                Some(line) => connection.with_errors(line),
+                None => connection,
+            })
         }
         Launcher::InProcess(server) => {
             let (pipe, server) = server.start()?;

@@ -394,7 +394,10 @@ fn one_session_is_recognised() -> Result<(), String> {
     options.extend(["--select", "lifecycle/version-unknown", "--select", "lifecycle/version-agreed-again"]);
     options.extend(SHORT_TIMEOUTS);
     let run = Run::judge(&options, &[&format!("http://{address}/mcp")])?;
-    run.expect(2, &["refuses another session while one is open", "cases that could not be judged: 1"])
+    run.expect(
+        2,
+        &["refuses another session, while one is open and after it has ended", "cases that could not be judged: 1"],
+    )
 }
 
 fn retry_after_is_respected() -> Result<(), String> {

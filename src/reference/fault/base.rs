@@ -102,6 +102,7 @@ macro_rules! base_faults {
             IgnoresEof, "ignores-eof", FROM_2024_11_05, "does not exit when its input ends";
             IgnoresSigterm, "ignores-sigterm", FROM_2024_11_05, "does not exit when its input ends or on SIGTERM";
             LeavesProcess, "leaves-process", FROM_2024_11_05, "starts a process that still runs when it has exited";
+            StderrLatin1, "stderr-latin-1", FROM_2024_11_05, "writes Latin-1 to its standard error";
             SigtermWaitsForEof, "sigterm-waits-for-eof", FROM_2024_11_05, "does not exit on SIGTERM while its input is open";
             // cancellation
             CancelsUnknownRequest, "cancels-unknown-request", HANDSHAKE, "cancels a request that it never sent";

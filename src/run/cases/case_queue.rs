@@ -445,7 +445,7 @@ impl SessionQueue {
         };
         if self.target.context.has_one_session {
             // What ran before may have ended it by opening another one; then this opens it again.
-            let _served = send_control_request(session, self.target.context.plan.timeout).await;
+            let _served = Box::pin(send_control_request(session, self.target.context.plan.timeout)).await;
         }
         let (began, from) = (Instant::now(), session.connection.len());
         let kind = SessionKind { capabilities: &self.capabilities, purpose: self.purpose };

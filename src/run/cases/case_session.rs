@@ -72,7 +72,7 @@ async fn open_started(
         Err(rejected) => rejected,
     };
     if reason.is_refusal()
-        && let Some(refusal) = session_refusal(target).await
+        && let Some(refusal) = Box::pin(refusal_of_any_session(target)).await
     {
         // What the server answers to one more session says nothing about the session that was requested.
         if let Some(connection) = connection {
@@ -119,6 +119,37 @@ async fn open_on_running(
         return Err("the server could not be restarted".to_owned().into());
     }
     Ok(Session::open_started(&target.context, target.revision, capabilities, purpose.to_owned(), start).await)
+}
+
+/// How an HTTP server refuses one more ordinary session: while one is open or, if it serves one at a time, when none is.
+pub(super) async fn refusal_of_any_session(target: &Target) -> Option<&str> {
+    let context = &target.context;
+    if !context.has_one_session {
+        return session_refusal(target).await;
+    }
+    let attempt = async {
+        let opened =
+            open_on_running(target, full_capabilities(target.revision), "control session", StartConditions::default());
+        let rejected = match opened.await {
+            Ok(Ok(session)) => {
+                context.close_in_background(session.connection, "control session");
+                return None;
+            }
+            Ok(Err(rejected)) => rejected,
+            Err(_) => return None,
+        };
+        if let Some(connection) = rejected.connection {
+            context.close_in_background(connection, "control session");
+        }
+        let is_refusal = rejected.reason.is_refusal();
+        is_refusal.then(|| {
+            format!(
+                "the server refuses another session, while one is open and after it has ended: it {}",
+                rejected.reason.describe()
+            )
+        })
+    };
+    target.session_refusal(attempt).await
 }
 
 /// How an HTTP server refuses one more ordinary session while the main session is open, if it does. This is the control

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::case_run::{CaseRun, allow_startup, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
     ClosedSessions, OpenError, close_own, declared_capabilities, fails_as_usual, is_unusable, open_for_case,
-    purpose_of, session_refusal, was_refused,
+    purpose_of, refusal_of_any_session, was_refused,
 };
 use super::deferred::report_or_defer;
 use super::execution::NO_TOOL_SERVED;
@@ -86,7 +86,8 @@ async fn run_own_process(
     if !judged.findings.is_empty()
         && inventory.session_parameters.opening.is_some()
         && was_refused(&mut session)
-        && let Some(refusal) = session_refusal(&target).await
+        && (!context.has_one_session || session.connection.http_session().is_none())
+        && let Some(refusal) = Box::pin(refusal_of_any_session(&target)).await
     {
         judged = Judgement::error(refusal);
     }
