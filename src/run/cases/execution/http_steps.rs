@@ -13,6 +13,7 @@ use crate::case::{After, HttpCall, Transfer, Until};
 use crate::client::{BodyTransfer, DirectRequest, DirectResponse, ReadUntil};
 use crate::limits::{GET_HEAD_TIME, GET_READ_SHARE, GET_READ_TIME, REPEATED_REQUESTS_TIME, REPEATED_REQUESTS_TRIAL};
 use crate::session::Session;
+use crate::spec::Era;
 use crate::transcript::StepId;
 
 /// What the request of a step is filled in from and sent with.
@@ -33,8 +34,6 @@ pub(super) struct OpenResponses {
     kept: BTreeMap<usize, DirectResponse>,
     /// Those to requests that are pipelined.
     pipelined: BTreeMap<usize, DirectResponse>,
-    /// The exchanges that opened sessions which have not ended.
-    opened: Vec<Value>,
 }
 
 impl OpenResponses {
@@ -51,9 +50,6 @@ impl OpenResponses {
             let is_served = exchange["status"].as_u64().is_some_and(is_success);
             if is_served && send.after == After::EndSession {
                 end_session(context.session, &exchange, context.timeout).await?;
-            } else if is_served && exchange.pointer("/request/message/method").is_some_and(|name| name == "initialize")
-            {
-                self.opened.push(exchange.clone());
             }
             made += 1;
             if made >= send.times || !is_served {
@@ -123,13 +119,6 @@ impl OpenResponses {
         }
     }
 
-    /// Ends the sessions that were opened. One that the server does not end stays open.
-    pub(super) async fn end_sessions(&mut self, session: &Session, timeout: Duration) {
-        for exchange in std::mem::take(&mut self.opened) {
-            let _refused = end_session(session, &exchange, timeout).await;
-        }
-    }
-
     /// Closes all open responses.
     pub(super) fn close_all(&mut self) {
         let all = std::mem::take(&mut self.kept).into_values().chain(std::mem::take(&mut self.pipelined).into_values());
@@ -143,13 +132,39 @@ impl Drop for OpenResponses {
     }
 }
 
+/// Ends the sessions that were opened next to the own one of the connection since this position. One that the server does not
+/// end stays open.
+pub(super) async fn end_other_sessions(session: &Session, from: usize, timeout: Duration) {
+    let own = session.connection.http_session();
+    let exchanges = session.transcript_from(from).http_exchanges();
+    let is_ended = |id: &Value| {
+        exchanges.iter().any(|exchange| {
+            let request = &exchange.value["request"];
+            request["method"] == "DELETE" && request["headers"]["mcp-session-id"] == *id
+        })
+    };
+    for exchange in &exchanges {
+        let (request, id) = (&exchange.value["request"], &exchange.value["headers"]["mcp-session-id"]);
+        let is_served = exchange.value["status"].as_u64().is_some_and(is_success);
+        let opens = request["message"]["method"] == "initialize" && is_served && id.is_string();
+        if opens && id.as_str() != own.as_deref() && !is_ended(id) {
+            let _refused = end_session(session, &exchange.value, timeout).await;
+        }
+    }
+}
+
 /// Ends the session that an exchange opened, if it did.
 async fn end_session(session: &Session, exchange: &Value, timeout: Duration) -> Result<(), MissingValue> {
     let Some(id) = exchange.pointer("/headers/mcp-session-id").and_then(Value::as_str) else { return Ok(()) };
+    let mut headers = vec![("mcp-session-id".to_owned(), vec![id.to_owned()])];
+    if session.revision.era() == Era::Stateless {
+        // The connection would name its own version, which has no sessions.
+        headers.push(("mcp-protocol-version".to_owned(), Vec::new()));
+    }
     let request = DirectRequest {
         method: "DELETE".to_owned(),
         target: None,
-        headers: vec![("mcp-session-id".to_owned(), vec![id.to_owned()])],
+        headers,
         body: None,
         title_case_headers: false,
         base64_headers: false,

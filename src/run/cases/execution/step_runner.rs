@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::bindings::Bindings;
 use super::filled_message::{filled_frame, filled_up, with_nested_parts};
-use super::http_steps::{OpenResponses, StepContext};
+use super::http_steps::{OpenResponses, StepContext, end_other_sessions};
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
 use crate::case::{
@@ -114,9 +114,10 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
 
     /// Carries out the steps of an execution, and waits for the responses that are still missing after the last.
     pub(super) async fn carry_out(mut self, execution: usize) -> Result<(), MissingValue> {
+        let from = self.session.connection.len();
         let outcome = self.carry_out_steps(execution).await;
         if self.session.is_only {
-            self.open.end_sessions(self.session, self.timeout).await;
+            end_other_sessions(self.session, from, self.timeout).await;
         }
         outcome
     }
