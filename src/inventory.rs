@@ -7,7 +7,7 @@ mod hint_result;
 mod known_values;
 mod primitives;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -182,6 +182,8 @@ pub(crate) struct Inventory {
     /// Whether it is not known yet during the calls of which tools the server makes requests of the client, so that the
     /// inventory will be replaced by one that has them.
     pub(crate) awaits_client_requests: bool,
+    /// The methods of the requests that the server made of the client.
+    pub(crate) requested_of_client: BTreeSet<String>,
     /// Why no further requests can be sent, if so.
     pub(crate) stop_reason: Option<String>,
 }
@@ -195,6 +197,14 @@ impl Inventory {
         let usable = || self.tools.iter().filter(|tool| tool.is_usable());
         let slow = usable().filter(|tool| tool.is_slow()).count();
         slow > 0 && slow * 2 >= usable().count()
+    }
+
+    /// Whether the server made a request of the client with one of these methods.
+    pub(crate) fn has_requested<'m>(&self, methods: impl IntoIterator<Item = &'m String>) -> bool {
+        let by_tools = || self.tools.iter().flat_map(|tool| &tool.client_requests);
+        methods.into_iter().any(|method| {
+            self.requested_of_client.contains(method) || by_tools().any(|request| request["method"] == method.as_str())
+        })
     }
 
     /// The listed names, by list method, of each list that was read to its end.

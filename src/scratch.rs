@@ -1,5 +1,7 @@
 //! A folder with a few files for servers that read files, made for one run and removed after it.
 
+mod root_folder;
+
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,6 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
+
+pub(crate) use self::root_folder::RootFolder;
 
 /// What stands for the folder in the command of a server and in the values of its environment.
 const PLACEHOLDER: &str = "{scratch}";

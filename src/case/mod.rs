@@ -60,7 +60,7 @@ pub use model::{Body, Case, Source};
 pub use passive::{ConnectionAssertion, Passive, Rule, ValueRule, Watch, WatchKind};
 pub(crate) use passive::{Methods, WatchedValues};
 pub use path_pattern::PathPattern;
-pub use placeholder::{Placeholder, find};
+pub use placeholder::{FilePath, Placeholder, find};
 pub(crate) use placeholder::{fill, fill_text};
 pub use problem::LoadError;
 pub(crate) use regression::{PrecedingCall, ReusedArgument};

@@ -44,6 +44,8 @@ pub enum Placeholder {
     ToolArgumentsAlternative,
     /// `${tool.arguments.lasting}`: valid arguments with which a call takes some seconds, if there are any.
     ToolArgumentsLasting,
+    /// `${tool.arguments.root-file}` and its kin: arguments with the path of a file, within the root of the client or not.
+    ToolArgumentsFile(FilePath),
     /// `${tool.swapped-case}`: its name with the case of the letters swapped.
     ToolSwappedCase,
     /// `${unknown-tool}`: a name that no tool has.
@@ -106,6 +108,8 @@ pub enum Placeholder {
     ClientRequestTool,
     /// `${client-request.count}`: how many requests of this method were answered before.
     ClientRequestCount,
+    /// `${root}`: the URI of a folder that the run makes for the case.
+    Root,
     /// `${saved.NAME}`: what an earlier step saved by that name.
     Saved(String),
     /// `${declined.NAME}`: a response that grants nothing to each of the requests that an earlier step saved by that
@@ -113,9 +117,22 @@ pub enum Placeholder {
     Declined(String),
 }
 
+/// A path of one of the files that the run makes for a case about the roots of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FilePath {
+    /// `root-file`: that of the file in the root.
+    InRoot,
+    /// `outside-file`: that of a file next to the root, in a folder whose name begins like that of the root.
+    Outside,
+    /// `outside-file.by-parent`: a path of the same file that begins with the root and leaves it by `..`.
+    OutsideByParent,
+    /// `outside-file.by-link`: that of a symbolic link in the root to the same file.
+    OutsideByLink,
+}
+
 impl Placeholder {
     /// Every placeholder that has no argument.
-    const PLAIN: [(&'static str, Self); 34] = [
+    const PLAIN: [(&'static str, Self); 39] = [
         ("tool", Self::Tool),
         ("tool.arguments", Self::ToolArguments),
         ("tool.arguments.missing", Self::ToolArgumentsMissing),
@@ -125,6 +142,10 @@ impl Placeholder {
         ("tool.arguments.2020-12-only", Self::ToolArguments2020Only),
         ("tool.arguments.alternative", Self::ToolArgumentsAlternative),
         ("tool.arguments.lasting", Self::ToolArgumentsLasting),
+        ("tool.arguments.root-file", Self::ToolArgumentsFile(FilePath::InRoot)),
+        ("tool.arguments.outside-file", Self::ToolArgumentsFile(FilePath::Outside)),
+        ("tool.arguments.outside-file.by-parent", Self::ToolArgumentsFile(FilePath::OutsideByParent)),
+        ("tool.arguments.outside-file.by-link", Self::ToolArgumentsFile(FilePath::OutsideByLink)),
         ("tool.swapped-case", Self::ToolSwappedCase),
         ("unknown-tool", Self::UnknownTool),
         ("unknown-method", Self::UnknownMethod),
@@ -150,6 +171,7 @@ impl Placeholder {
         ("client-request.invalid-content", Self::ClientRequestInvalidContent),
         ("client-request.tool", Self::ClientRequestTool),
         ("client-request.count", Self::ClientRequestCount),
+        ("root", Self::Root),
     ];
 
     /// Whether it is of a tool that may be called.
@@ -165,6 +187,7 @@ impl Placeholder {
             | Self::ToolArguments2020Only
             | Self::ToolArgumentsAlternative
             | Self::ToolArgumentsLasting
+            | Self::ToolArgumentsFile(_)
             | Self::ToolSwappedCase => true,
             Self::UnknownTool
             | Self::UnknownMethod
@@ -195,6 +218,7 @@ impl Placeholder {
             | Self::ClientRequestInvalidContent
             | Self::ClientRequestTool
             | Self::ClientRequestCount
+            | Self::Root
             | Self::Saved(_)
             | Self::Declined(_) => false,
         }
@@ -219,15 +243,16 @@ impl Placeholder {
         matches!(self, Self::Prompt | Self::PromptArguments | Self::PromptArgument)
     }
 
-    /// Whether it is of a request of the server, and so is filled in in a response to one.
+    /// Whether it is filled in in a response to a request of the server, and nowhere else.
     #[must_use]
-    pub fn is_of_client_request(&self) -> bool {
+    pub fn is_of_client_response(&self) -> bool {
         matches!(
             self,
             Self::ClientRequestContent
                 | Self::ClientRequestInvalidContent
                 | Self::ClientRequestTool
                 | Self::ClientRequestCount
+                | Self::Root
         )
     }
 

@@ -70,7 +70,7 @@ pub(super) fn check_active(checker: &mut Checker<'_>, case: &Map<String, Value>)
         each_text(answers, "/client-responses", &mut |pointer, on_name, text| {
             for (_, found) in scan(text) {
                 match found {
-                    Ok(placeholder) if placeholder.is_of_client_request() => {}
+                    Ok(placeholder) if placeholder.is_of_client_response() => {}
                     Ok(placeholder) => {
                         let message = format!("`{placeholder}` is filled in only in what a step sends");
                         checker
@@ -329,7 +329,7 @@ fn check_placeholders(
                     Ok(Placeholder::Saved(name) | Placeholder::Declined(name)) => {
                         check_saved(checker, &name, pointer, on_name, saved);
                     }
-                    Ok(placeholder) if placeholder.is_of_client_request() => {
+                    Ok(placeholder) if placeholder.is_of_client_response() => {
                         let message = format!("`{placeholder}` is filled in only in `client-responses`");
                         checker
                             .flaws

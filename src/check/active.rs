@@ -235,7 +235,7 @@ fn judge_step(
         return;
     }
     judged.verdict = judged.verdict.join(verdict);
-    let expected = expectation(&rows, &case.title);
+    let expected = expected_of(case, &rows, step_exchange);
     let positions = shown_positions(case, execution);
     add_finding(
         &mut judged.findings,
@@ -250,6 +250,15 @@ fn judge_step(
             ..Finding::new(requirement, revision, verdict)
         },
     );
+}
+
+/// What was expected in place of a response: the responses that are right, or, where one of that kind is right with other
+/// content, the title of the case.
+fn expected_of(case: &Case, rows: &[&ExpectedResponse], step_exchange: &StepExchange<'_>) -> String {
+    let is_right = |row: &&&ExpectedResponse| row.verdict.is_none_or(|verdict| verdict == Verdict::Pass);
+    let has_content = |row: &&ExpectedResponse| row.schema.is_some() && outcome_fits(row, step_exchange);
+    let decides = rows.iter().filter(is_right).any(has_content);
+    expectation(if decides { &[] } else { rows }, &case.title)
 }
 
 /// Withdraws a pass if the control request has no result.
@@ -506,11 +515,6 @@ fn classify(response: &Value) -> Outcome {
 
 /// Whether a response is one that a row of a step describes.
 fn matches_row(row: &ExpectedResponse, step_exchange: &StepExchange<'_>) -> bool {
-    let outcome_fits = row.outcome.is_empty()
-        || row.outcome.contains(&step_exchange.outcome)
-        || (row.outcome.contains(&Outcome::Result)
-            && matches!(step_exchange.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
-        || (row.outcome.contains(&Outcome::Success) && step_exchange.outcome == Outcome::InputRequired);
     let status_fits = row.status.is_empty()
         || step_exchange.status().is_some_and(|status| row.status.iter().any(|wanted| wanted.fits(status)));
     let exchange_fits =
@@ -532,5 +536,14 @@ fn matches_row(row: &ExpectedResponse, step_exchange: &StepExchange<'_>) -> bool
             .is_some_and(|code| row.code.contains(&code));
     let schema_fits =
         row.schema.as_ref().is_none_or(|schema| step_exchange.response.is_some_and(|response| schema.fits(response)));
-    outcome_fits && code_fits && schema_fits
+    outcome_fits(row, step_exchange) && code_fits && schema_fits
+}
+
+/// Whether an entry lists an outcome, or none.
+fn outcome_fits(row: &ExpectedResponse, step_exchange: &StepExchange<'_>) -> bool {
+    row.outcome.is_empty()
+        || row.outcome.contains(&step_exchange.outcome)
+        || (row.outcome.contains(&Outcome::Result)
+            && matches!(step_exchange.outcome, Outcome::Success | Outcome::ToolError | Outcome::InputRequired))
+        || (row.outcome.contains(&Outcome::Success) && step_exchange.outcome == Outcome::InputRequired)
 }

@@ -9,12 +9,15 @@ use serde_json::{Value, json};
 use super::fault::{Fault, FaultSet};
 use super::message::Object;
 use super::revision::Revision;
+use super::root_file;
 
 /// A request that a tool makes to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientRequest {
     /// `roots/list`.
     Roots,
+    /// `roots/list`, to read a file within the roots.
+    RootsForFile,
     /// Sampling without tools.
     Sampling,
     /// Sampling with tools.
@@ -26,13 +29,20 @@ pub(super) enum ClientRequest {
 }
 
 impl ClientRequest {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Roots, Self::Sampling, Self::SamplingWithTools, Self::ElicitationForm, Self::ElicitationUrl];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Roots,
+        Self::RootsForFile,
+        Self::Sampling,
+        Self::SamplingWithTools,
+        Self::ElicitationForm,
+        Self::ElicitationUrl,
+    ];
 
     /// The tool that makes this request.
     const fn tool(self) -> &'static str {
         match self {
             Self::Roots => "ask_roots",
+            Self::RootsForFile => root_file::TOOL,
             Self::Sampling => "ask_model",
             Self::SamplingWithTools => "ask_model_with_tools",
             Self::ElicitationForm => "ask_user",
@@ -47,7 +57,7 @@ impl ClientRequest {
 
     pub(super) const fn method(self) -> &'static str {
         match self {
-            Self::Roots => "roots/list",
+            Self::Roots | Self::RootsForFile => "roots/list",
             Self::Sampling | Self::SamplingWithTools => "sampling/createMessage",
             Self::ElicitationForm | Self::ElicitationUrl => "elicitation/create",
         }
@@ -56,7 +66,7 @@ impl ClientRequest {
     /// The client capabilities that the request needs.
     pub(super) fn required_capabilities(self) -> Value {
         match self {
-            Self::Roots => json!({"roots": {}}),
+            Self::Roots | Self::RootsForFile => json!({"roots": {}}),
             Self::Sampling => json!({"sampling": {}}),
             Self::SamplingWithTools => json!({"sampling": {"tools": {}}}),
             Self::ElicitationForm => json!({"elicitation": {"form": {}}}),
@@ -72,7 +82,7 @@ impl ClientRequest {
             return true;
         }
         match self {
-            Self::Roots => has("roots"),
+            Self::Roots | Self::RootsForFile => has("roots"),
             Self::Sampling => has("sampling"),
             Self::SamplingWithTools => {
                 has("sampling/tools") || has("sampling") && is_active(Fault::SamplingToolsUndeclared)
@@ -91,7 +101,7 @@ impl ClientRequest {
     /// Whether a fault never answers the call if the client responds with an error.
     pub(super) fn hangs_on_error(self, revision: Revision, faults: &FaultSet) -> bool {
         let fault = match self {
-            Self::Roots => Fault::RootsUnavailableHangs,
+            Self::Roots | Self::RootsForFile => Fault::RootsUnavailableHangs,
             Self::Sampling | Self::SamplingWithTools => Fault::SamplingRejectionHangs,
             Self::ElicitationForm | Self::ElicitationUrl => Fault::ElicitDeclineHangs,
         };
@@ -101,8 +111,10 @@ impl ClientRequest {
 
 /// The tools whose requests the client's capabilities allow.
 pub(super) fn tools_for(client: &Object, revision: Revision, faults: &FaultSet) -> Vec<&'static str> {
-    let allowed = ClientRequest::ALL.into_iter().filter(|question| question.is_allowed(client, revision, faults));
-    let mut tools: Vec<&str> = allowed.map(ClientRequest::tool).collect();
+    let mut tools = tools(revision, faults);
+    tools.retain(|tool| {
+        ClientRequest::of(tool).is_some_and(|client_request| client_request.is_allowed(client, revision, faults))
+    });
     if revision == Revision::V2025_11_25
         && ClientRequest::ElicitationUrl.is_allowed(client, revision, &FaultSet::none())
     {
@@ -112,8 +124,9 @@ pub(super) fn tools_for(client: &Object, revision: Revision, faults: &FaultSet) 
 }
 
 /// All tools that make requests, where capabilities are only known on a call.
-pub(super) fn tools() -> Vec<&'static str> {
-    ClientRequest::ALL.into_iter().map(ClientRequest::tool).collect()
+pub(super) fn tools(revision: Revision, faults: &FaultSet) -> Vec<&'static str> {
+    let exists = |tool: &&str| *tool != root_file::TOOL || root_file::is_served(revision, faults);
+    ClientRequest::ALL.into_iter().map(ClientRequest::tool).filter(exists).collect()
 }
 
 /// The tool that fails with `URLElicitationRequiredError` until the user has visited a URL.

@@ -18,7 +18,7 @@ pub(super) fn params(
     faults: &FaultSet,
 ) -> Option<Value> {
     let mut params = match client_request {
-        ClientRequest::Roots => Object::new(),
+        ClientRequest::Roots | ClientRequest::RootsForFile => Object::new(),
         ClientRequest::Sampling => object(sampling_params()),
         ClientRequest::SamplingWithTools => object(json!({
             "messages": if messages.is_empty() { initial_messages() } else { messages.to_vec() },

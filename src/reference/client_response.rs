@@ -6,7 +6,9 @@ use super::call::{self, ToolOutput};
 use super::client_request::ClientRequest;
 use super::client_request_params::{form, initial_messages};
 use super::fault::{Fault, FaultSet};
+use super::message::Object;
 use super::revision::Revision;
+use super::root_file;
 
 /// The maximum number of sampling requests in one call of a tool that samples with tools.
 const MAX_SAMPLING_ROUNDS: usize = 3;
@@ -24,17 +26,26 @@ pub(super) enum ResponseOutcome {
     Hang,
 }
 
-/// The outcome of a response, after `rounds` earlier ones.
-pub(super) fn read(
-    client_request: ClientRequest,
-    response: &Value,
-    messages: &[Value],
-    rounds: usize,
-    revision: Revision,
-    faults: &FaultSet,
-) -> ResponseOutcome {
+/// A call that waits for a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitingCall<'a> {
+    pub(super) client_request: ClientRequest,
+    pub(super) arguments: &'a Object,
+    /// The messages of a sampling request, and how many responses came before.
+    pub(super) messages: &'a [Value],
+    pub(super) rounds: usize,
+    pub(super) revision: Revision,
+}
+
+/// The outcome of a response.
+pub(super) fn read(call: WaitingCall<'_>, response: &Value, faults: &FaultSet) -> ResponseOutcome {
+    let WaitingCall { client_request, arguments, messages, rounds, revision } = call;
     let is_active = |fault| faults.is_active(fault, revision);
     match client_request {
+        ClientRequest::RootsForFile => match response.get("roots").and_then(Value::as_array) {
+            Some(roots) => ResponseOutcome::Done(root_file::read(roots, arguments, revision, faults)),
+            None => ResponseOutcome::Malformed("roots must be an array"),
+        },
         ClientRequest::Roots => match response.get("roots").and_then(Value::as_array) {
             Some(roots) if !roots.is_empty() && is_active(Fault::RootsMissingHangs) => ResponseOutcome::Hang,
             Some(roots) => ResponseOutcome::Done(ToolOutput::text(format!("The client has {} roots.", roots.len()))),
@@ -133,21 +144,20 @@ fn continue_messages(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
+
+    /// A call without arguments.
+    fn call(client_request: ClientRequest, rounds: usize) -> WaitingCall<'static> {
+        static NONE: LazyLock<Object> = LazyLock::new(Object::new);
+        WaitingCall { client_request, arguments: &NONE, messages: &[], rounds, revision: Revision::V2026_07_28 }
+    }
 
     #[test]
     fn sampling_with_tools_stops_after_the_maximum_number_of_rounds() {
         let response = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]});
-        let read = |rounds| {
-            super::read(
-                ClientRequest::SamplingWithTools,
-                &response,
-                &[],
-                rounds,
-                Revision::V2026_07_28,
-                &FaultSet::none(),
-            )
-        };
+        let read = |rounds| super::read(call(ClientRequest::SamplingWithTools, rounds), &response, &FaultSet::none());
         assert!(matches!(read(0), ResponseOutcome::Continue(messages) if messages.len() == 3));
         assert!(matches!(read(MAX_SAMPLING_ROUNDS), ResponseOutcome::Done(_)));
     }
@@ -156,7 +166,7 @@ mod tests {
     fn responses_of_the_wrong_shape_are_malformed() {
         for question in ClientRequest::ALL {
             for response in [json!(5), json!({}), json!({"action": "accept", "content": {"word": 5}, "roots": 5})] {
-                let read = super::read(question, &response, &[], 0, Revision::V2026_07_28, &FaultSet::none());
+                let read = super::read(call(question, 0), &response, &FaultSet::none());
                 let page = question == ClientRequest::ElicitationUrl && response.get("action").is_some();
                 assert_eq!(matches!(read, ResponseOutcome::Malformed(_)), !page, "{question:?} {response}");
             }

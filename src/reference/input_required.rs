@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::call::ToolOutput;
 use super::client_request::ClientRequest;
 use super::client_request_params;
-use super::client_response::{self, ResponseOutcome};
+use super::client_response::{self, ResponseOutcome, WaitingCall};
 use super::connection_state::{ConnectionState, NoResult, Request};
 use super::fault::{Fault, HttpFault};
 use super::injection::client_request as client_request_injection;
@@ -76,14 +76,9 @@ pub(super) fn request_in_result(
         }
         return Ok(input_required(connection, request, client_request, tool, arguments, &state));
     };
-    match client_response::read(
-        client_request,
-        response,
-        &state.messages,
-        state.rounds,
-        request.revision,
-        connection.faults,
-    ) {
+    let RequestState { messages, rounds } = &state;
+    let call = WaitingCall { client_request, arguments, messages, rounds: *rounds, revision: request.revision };
+    match client_response::read(call, response, connection.faults) {
         ResponseOutcome::Done(output) => Ok(output),
         ResponseOutcome::Continue(messages) => {
             let state = RequestState { messages, rounds: state.rounds + 1 };

@@ -36,6 +36,7 @@ mod prompt;
 mod request;
 mod resource;
 mod revision;
+mod root_file;
 mod server;
 mod subscription;
 mod task;

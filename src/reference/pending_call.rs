@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::call::ToolOutput;
 use super::client_request::ClientRequest;
-use super::connection_state::ConnectionState;
+use super::client_response::WaitingCall;
+use super::connection_state::{ConnectionState, Request};
 use super::fault::Fault;
-use super::message::{notification, response};
+use super::message::{Object, notification, response};
 use super::revision::Revision;
 
 /// After how many pings the server stops waiting for a response of the client.
@@ -22,6 +23,7 @@ pub(super) struct PendingCall {
     pub(super) id: Value,
     pub(super) revision: Revision,
     pub(super) client_request: ClientRequest,
+    pub(super) arguments: Object,
     /// The number of the elicitation.
     pub(super) number: u64,
     /// The messages of a sampling request, and the number of rounds so far.
@@ -32,8 +34,24 @@ pub(super) struct PendingCall {
 }
 
 impl PendingCall {
-    pub(super) fn new(id: Value, revision: Revision, client_request: ClientRequest, number: u64) -> Self {
-        Self { id, revision, client_request, number, messages: Vec::new(), rounds: 0, pings: 0 }
+    pub(super) fn new(request: &Request, client_request: ClientRequest, arguments: &Object, number: u64) -> Self {
+        Self {
+            id: request.id.clone(),
+            revision: request.revision,
+            client_request,
+            arguments: arguments.clone(),
+            number,
+            messages: Vec::new(),
+            rounds: 0,
+            pings: 0,
+        }
+    }
+
+    /// What the response to it depends on.
+    pub(super) fn waiting(&self) -> WaitingCall<'_> {
+        let Self { client_request, arguments, messages, rounds, revision, .. } = self;
+        let (client_request, rounds, revision) = (*client_request, *rounds, *revision);
+        WaitingCall { client_request, arguments, messages, rounds, revision }
     }
 }
 

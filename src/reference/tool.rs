@@ -7,6 +7,7 @@ use super::content;
 use super::message::{Object, object};
 use super::revision::Revision;
 use super::revision::Revision::{V2024_10_07, V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+use super::root_file;
 
 /// What decides, besides the revision, which tools are listed.
 #[derive(Debug, Default)]
@@ -217,6 +218,15 @@ const TOOLS: &[ToolSpec] = &[
         output: None,
     },
     ToolSpec {
+        name: root_file::TOOL,
+        title: "Read a file",
+        description: "Reads a file within the roots of the client.",
+        since: V2024_11_05,
+        until: V2026_07_28,
+        input: || closed_object(&json!({"path": {"type": "string"}}), &["path"]),
+        output: None,
+    },
+    ToolSpec {
         name: "ask_model",
         title: "Ask a model",
         description: "Asks the client's model for a word.",
@@ -325,7 +335,9 @@ pub(super) fn available(revision: Revision, availability: &ToolAvailability) -> 
         .filter(|entry| match entry.name {
             "grown" => availability.grown,
             "withdraw" => !availability.client_request_tools.is_empty(),
-            name if name.starts_with("ask_") => availability.client_request_tools.contains(&name),
+            name if name.starts_with("ask_") || name == root_file::TOOL => {
+                availability.client_request_tools.contains(&name)
+            }
             _ => true,
         })
         .map(|entry| definition(entry, revision))

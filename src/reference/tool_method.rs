@@ -81,16 +81,14 @@ impl Tools {
         let Some(waiting) = id.as_str().and_then(|id| self.pending_calls.0.remove(id)) else {
             return;
         };
-        let PendingCall { client_request, revision, rounds, .. } = waiting;
+        let (client_request, revision, rounds) = (waiting.client_request, waiting.revision, waiting.rounds);
         if let Some(error) = body.get("error").filter(|_| state.faults.is_active(Fault::RelaysClientErrors, revision)) {
             let relayed = json!({"jsonrpc": "2.0", "id": waiting.id, "error": error});
             state.respond(relayed, "tools/call", revision);
             return;
         }
         let read = match (body.get("result"), body.get("error")) {
-            (Some(result), None) => {
-                client_response::read(client_request, result, &waiting.messages, rounds, revision, state.faults)
-            }
+            (Some(result), None) => client_response::read(waiting.waiting(), result, state.faults),
             _ if client_request.hangs_on_error(revision, state.faults) => ResponseOutcome::Hang,
             _ => ResponseOutcome::Done(ToolOutput::failure("The client rejected the request.")),
         };
@@ -144,7 +142,7 @@ impl ToolRequest<'_, '_> {
             return Arc::clone(&cached.tools);
         }
         let client_request_tools = match session {
-            _ if revision.is_modern() => client_request::tools(),
+            _ if revision.is_modern() => client_request::tools(revision, self.state.faults),
             Some(session) => client_request::tools_for(&session.client, revision, self.state.faults),
             None => Vec::new(),
         };
@@ -444,7 +442,7 @@ impl ToolRequest<'_, '_> {
             if request.revision.is_modern() {
                 return request_in_result(self.state, request, client_request, name, arguments);
             }
-            return self.request_from_client(client_request);
+            return self.request_from_client(client_request, arguments);
         }
         let interception = self.state.interceptor.intercept_valid_call(name, arguments, request.revision);
         if let Some(output) = output_of(interception)? {
@@ -503,13 +501,12 @@ impl ToolRequest<'_, '_> {
     }
 
     /// Sends a request to the client; its response completes the call.
-    fn request_from_client(&mut self, client_request: ClientRequest) -> Result<ToolOutput, NoResult> {
+    fn request_from_client(&mut self, asked: ClientRequest, arguments: &Object) -> Result<ToolOutput, NoResult> {
         let request = self.request;
         let number = self.state.client_requests_sent + 1;
-        let params = client_request_params::params(client_request, &[], number, request.revision, self.state.faults);
-        let request_id = self.state.send_request(client_request.method(), params, request.revision);
-        let (id, revision) = (request.id.clone(), request.revision);
-        self.tools.pending_calls.0.insert(request_id, PendingCall::new(id, revision, client_request, number));
+        let params = client_request_params::params(asked, &[], number, request.revision, self.state.faults);
+        let request_id = self.state.send_request(asked.method(), params, request.revision);
+        self.tools.pending_calls.0.insert(request_id, PendingCall::new(request, asked, arguments, number));
         Err(NoResult::Deferred)
     }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub(super) use self::client_requests::{Attribution, RequestsByTool};
+pub(super) use self::example_arguments::with_path;
 pub(super) use self::hint_requests::send_hint_request;
 use self::primitives::TOOLS;
 pub(super) use self::primitives::list_only;
@@ -113,6 +114,9 @@ pub(super) async fn discover(
 ) -> (Inventory, RemainingDiscovery) {
     let (mut inventory, remaining) = discover_plainly(session, plan, after_first_answers).await;
     hint_requests::send_all(session, plan, &mut inventory).await;
+    let requests = session.transcript_from(0).requests_to_client();
+    let methods = requests.iter().filter_map(|request| request["method"].as_str());
+    inventory.requested_of_client = methods.map(str::to_owned).collect();
     (inventory, remaining)
 }
 

@@ -3,7 +3,7 @@
 use mcp_conformance::reference::Fault;
 
 /// Faults with the only cases that may have a finding, all others being about something else.
-pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 42] = [
+pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 43] = [
     (Fault::UnknownToolSucceeds, &["tools/call/unknown-tool-rejected", "tools/call/unknown-tool"]),
     (Fault::UnknownMethodSucceeds, &["jsonrpc/unknown-method-result"]),
     (Fault::RenderedImageDataUrl, &["content/image-base64"]),
@@ -13,6 +13,7 @@ pub(crate) const SINGLE_CAUSES: [(Fault, &[&str]); 42] = [
     (Fault::PromptArgumentTitleNumber, &["prompts/list/arguments"]),
     (Fault::IconThemeUnknown, &["tools/definition/icons"]),
     (Fault::EmbeddedMetaArray, &["content/meta"]),
+    (Fault::FollowsLinksOutOfRoots, &["roots/boundaries"]),
     (Fault::ResultNull, &["jsonrpc/result-object"]),
     (Fault::ErrorIdEmpty, &["jsonrpc/error-id-echo", "jsonrpc/error-id-readable"]),
     (Fault::ReadableIdOmitted, &["jsonrpc/error-id-readable"]),

@@ -38,6 +38,8 @@ macro_rules! client_request_faults {
             RootsParamsArray, "roots-params-array", FROM_2024_11_05, "sends roots/list with array params";
             RootsUnavailableHangs, "roots-unavailable-hangs", HANDSHAKE, "never answers a call when roots/list fails";
             RootsMissingHangs, "roots-missing-hangs", FROM_2024_11_05, "never answers a call when the client's root does not exist";
+            ReadsOutsideRoots, "reads-outside-roots", FROM_2024_11_05, "reads files of folders whose path begins like a root";
+            FollowsLinksOutOfRoots, "follows-links-out-of-roots", FROM_2024_11_05, "reads files outside of the roots by a link within them";
             // input requests in results
             MrtrBlocksOtherRequests, "mrtr-blocks-other-requests", MODERN, "answers no other request while it waits for input";
             MrtrUndeclared, "mrtr-undeclared", MODERN, "requests input that the client did not declare";

@@ -15,13 +15,15 @@ use crate::session::{Reply, ReplyChoice, form_content, form_schema};
 #[derive(Debug)]
 pub(super) struct CaseReplies {
     by_method: BTreeMap<String, Vec<ClientResponse>>,
+    /// The URI of the folder that the run made for the case.
+    root: Option<String>,
     /// Whether a placeholder in a response could not be filled in.
     unfilled: AtomicBool,
 }
 
 impl CaseReplies {
-    pub(in crate::run) fn new(by_method: &BTreeMap<String, Vec<ClientResponse>>) -> Arc<Self> {
-        Arc::new(Self { by_method: by_method.clone(), unfilled: AtomicBool::new(false) })
+    pub(in crate::run) fn new(by_method: &BTreeMap<String, Vec<ClientResponse>>, root: Option<String>) -> Arc<Self> {
+        Arc::new(Self { by_method: by_method.clone(), root, unfilled: AtomicBool::new(false) })
     }
 
     /// The function by which a session gets them.
@@ -40,11 +42,27 @@ impl CaseReplies {
         let replies = self.by_method.get(method).filter(|_| count < MAX_CASE_RESPONSES)?;
         let filled = match replies.get(count).or(replies.last())? {
             ClientResponse::NoResponse => return Some(None),
-            ClientResponse::Result(result) => filled(result, params, count).map(Ok),
-            ClientResponse::Error(error) => filled(error, params, count).map(Err),
+            ClientResponse::Result(result) => self.filled(result, params, count).map(Ok),
+            ClientResponse::Error(error) => self.filled(error, params, count).map(Err),
         };
         self.unfilled.fetch_or(filled.is_none(), Ordering::Relaxed);
         filled.map(Some)
+    }
+
+    /// The result or error of a case with its placeholders filled in; nothing where that is not possible.
+    fn filled(&self, response: &Value, params: Option<&Value>, count: usize) -> Option<Value> {
+        let mut value_of = |placeholder: &Placeholder| {
+            match placeholder {
+                Placeholder::ClientRequestContent => form_content(params),
+                Placeholder::ClientRequestInvalidContent => invalid_content(params),
+                Placeholder::ClientRequestTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
+                Placeholder::ClientRequestCount => Some(json!(count)),
+                Placeholder::Root => self.root.as_deref().map(Value::from),
+                _ => None,
+            }
+            .ok_or(())
+        };
+        fill(response, &mut value_of).ok()
     }
 }
 
@@ -53,21 +71,6 @@ fn invalid_content(params: Option<&Value>) -> Option<Value> {
     let form = form_schema(params)?;
     let ways = [Mistake::MissingRequired, Mistake::WrongType, Mistake::OutsideEnum];
     ways.into_iter().find_map(|breakage| form.with_mistake(breakage)).map(|broken| broken.arguments)
-}
-
-/// The result or error of a case with its placeholders filled in from the request; nothing where that is not possible.
-fn filled(response: &Value, params: Option<&Value>, count: usize) -> Option<Value> {
-    let mut value_of = |placeholder: &Placeholder| {
-        match placeholder {
-            Placeholder::ClientRequestContent => form_content(params),
-            Placeholder::ClientRequestInvalidContent => invalid_content(params),
-            Placeholder::ClientRequestTool => params.and_then(|params| params.pointer("/tools/0/name")).cloned(),
-            Placeholder::ClientRequestCount => Some(json!(count)),
-            _ => None,
-        }
-        .ok_or(())
-    };
-    fill(response, &mut value_of).ok()
 }
 
 #[cfg(test)]
@@ -80,7 +83,7 @@ mod tests {
     /// A client with the responses of a case to requests of a method, and these.
     fn client(method: &str, responses: Vec<ClientResponse>) -> (ClientResponder, Arc<CaseReplies>) {
         let (client, replies) =
-            (ClientResponder::default(), CaseReplies::new(&BTreeMap::from([(method.to_owned(), responses)])));
+            (ClientResponder::default(), CaseReplies::new(&BTreeMap::from([(method.to_owned(), responses)]), None));
         client.begin(replies.choice());
         (client, replies)
     }

@@ -11,10 +11,13 @@ mod gone_tool;
 mod http_steps;
 mod lasting_call;
 mod retry_step;
+mod root_folder;
 mod step_runner;
 mod tool_arguments;
 
 use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use self::bindings::{Bindings, Item};
 use self::candidates::candidates;
@@ -44,9 +47,10 @@ pub(super) async fn carry_out(
     share: &ExecutionShare,
     new_execution: &mut (impl FnMut() -> usize + Send),
 ) -> Result<Vec<Execution>, MissingValue> {
+    let folder = root_folder::of_case(case, plan)?;
     let items = match &body.for_each {
         Some(ForEach::Page(method)) => pages(session, method, plan).await?,
-        _ => candidates(case, body, inventory, session)?,
+        _ => candidates(case, body, inventory, folder.as_ref(), session)?,
     };
     let opener = opener(body);
     let timeout = plan.timeout * if case.needs.unanswered_tool { TIMEOUTS_OF_UNANSWERED_TOOL } else { 1 };
@@ -61,7 +65,7 @@ pub(super) async fn carry_out(
             continue;
         }
         let number = new_execution();
-        let mut bindings = Bindings::new(case, inventory, item, plan.seed);
+        let mut bindings = Bindings::new(case, inventory, item, plan.seed).with_folder(folder.as_ref());
         let (from, ended_sessions) = (session.connection.len(), session.connection.ended_sessions());
         let mut execution = Execution {
             label,
@@ -72,7 +76,7 @@ pub(super) async fn carry_out(
             not_carried_out: None,
             not_applicable: None,
         };
-        let replies = CaseReplies::new(&body.client_responses);
+        let replies = CaseReplies::new(&body.client_responses, root_folder::uri_of_restored(folder.as_ref())?);
         session.replies.begin(replies.choice());
         let runner = StepRunner::new(body, session, &mut bindings, plan, timeout, &mut vain_polls);
         let outcome = runner.carry_out(number).await;
@@ -153,8 +157,14 @@ fn is_of_client(entry: &Entry) -> bool {
 /// Why an execution proves nothing: the server did not make the request that the case is about, or one that cannot be answered
 /// as the case says.
 fn reason_not_applicable(case: &Case, body: &Active, record: &Transcript, answered: bool) -> Option<String> {
-    let needed = case.needs.client_request.as_ref().filter(|_| !body.client_responses.is_empty())?;
-    if !record.requests_to_client().iter().any(|request| needed.fits(request)) {
+    if body.client_responses.is_empty() {
+        return None;
+    }
+    let is_needed = |request: &Value| match &case.needs.client_request {
+        Some(needed) => needed.fits(request),
+        None => request["method"].as_str().is_some_and(|method| body.client_responses.contains_key(method)),
+    };
+    if !record.requests_to_client().iter().any(is_needed) {
         return Some("this time the server did not make such a request of the client".to_owned());
     }
     let is_answered = body.client_responses.values().flatten().any(|response| *response != ClientResponse::NoResponse);

@@ -110,6 +110,7 @@ pub(super) async fn reason_without_process(target: &Target, case: &Case, body: &
             return Some(reason);
         }
     }
+    let is_asked_for = case.needs.client_request.is_none() && !body.client_responses.is_empty();
     let needed = case.needs.tool.as_ref().filter(|_| body.process == Process::Fresh);
     if needed.is_none() && !case.needs_lasting_call() {
         return None;
@@ -120,6 +121,9 @@ pub(super) async fn reason_without_process(target: &Target, case: &Case, body: &
     }
     if needed.is_some_and(|needed| !inventory.tools.iter().any(|tool| needed.fits(&tool.definition))) {
         return Some("the server has no tool of the kind that the case needs".to_owned());
+    }
+    if is_asked_for && !target.complete_inventory().await.has_requested(body.client_responses.keys()) {
+        return Some("the server made no such request of the client as the case responds to".to_owned());
     }
     lacks_lasting_call(case, body, &inventory, target.revision).then(|| {
         let is_served = inventory.tools.iter().any(Tool::is_served);

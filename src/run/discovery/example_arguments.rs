@@ -68,6 +68,12 @@ pub(in crate::run) fn arguments(schema: &ToolSchema, known_paths: &[String]) -> 
     made
 }
 
+/// Valid arguments with a path, if the tool needs one.
+pub(in crate::run) fn with_path(schema: &ToolSchema, path: &str) -> Option<Value> {
+    let arguments = with_likely_values(schema, &schema.minimal().ok()?, Some(path));
+    arguments.as_object()?.values().any(|value| value == path).then_some(arguments)
+}
+
 /// The arguments with each top-level string replaced by a value that suits its name, if the schema permits it and
 /// suggests nothing itself.
 fn with_likely_values(schema: &ToolSchema, arguments: &Value, path: Option<&str>) -> Value {

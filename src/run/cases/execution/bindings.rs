@@ -9,6 +9,7 @@ use super::tool_arguments::{BoundTool, MissingValue, altered, swapped_case};
 use crate::case::{Case, HintRequest, Placeholder, fill, fill_text};
 use crate::client::{CLIENT_HEADER_VALUE, FOREIGN_AUTHORIZATION, SECOND_AUTHORIZATION};
 use crate::inventory::{Inventory, Prompt};
+use crate::scratch::RootFolder;
 use crate::session::{Session, stateless_meta};
 use crate::spec::{Era, Revision};
 use crate::transcript::SessionParameters;
@@ -66,12 +67,19 @@ pub(super) struct Bindings<'a> {
     inventory: &'a Inventory,
     seed: u64,
     saved: BTreeMap<String, Value>,
+    /// The files of a case about the roots of the client.
+    folder: Option<&'a RootFolder>,
 }
 
 impl<'a> Bindings<'a> {
     /// Bindings for an item.
     pub(super) fn new(case: &'a Case, inventory: &'a Inventory, item: Item<'a>, seed: u64) -> Self {
-        Self { case, item, inventory, seed, saved: BTreeMap::new() }
+        Self { case, item, inventory, seed, saved: BTreeMap::new(), folder: None }
+    }
+
+    /// The same with the files of a case about the roots of the client.
+    pub(super) fn with_folder(self, folder: Option<&'a RootFolder>) -> Self {
+        Self { folder, ..self }
     }
 
     /// The request of the first hint that is for the case and was served, among those that a function selects.
@@ -113,8 +121,9 @@ impl<'a> Bindings<'a> {
             | Placeholder::ToolArguments2020Only
             | Placeholder::ToolArgumentsAlternative
             | Placeholder::ToolArgumentsLasting
+            | Placeholder::ToolArgumentsFile(_)
             | Placeholder::ToolSwappedCase => match &self.item {
-                Item::Tool(tool) => tool.value(placeholder, self.inventory, self.seed),
+                Item::Tool(tool) => tool.value(placeholder, self.inventory, self.folder, self.seed),
                 _ => unfilled("no tool that may be called is suitable for the case"),
             },
             Placeholder::UnknownTool => Ok(json!(format!("conformance-no-such-tool-{:x}", self.seed))),
@@ -166,7 +175,8 @@ impl<'a> Bindings<'a> {
             Placeholder::ClientRequestContent
             | Placeholder::ClientRequestInvalidContent
             | Placeholder::ClientRequestTool
-            | Placeholder::ClientRequestCount => unfilled("there is no request of the server"),
+            | Placeholder::ClientRequestCount
+            | Placeholder::Root => unfilled("there is no request of the server"),
             Placeholder::Saved(name) => match self.saved.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => unfilled("the response to an earlier step lacks what a later one needs"),

@@ -10,6 +10,7 @@ use super::tool_arguments::{BoundTool, MissingValue};
 use crate::case::{Active, Case, ForEach, HintRequest, Placeholder, Process};
 use crate::inventory::{Inventory, Tool};
 use crate::limits::{MAX_ITEMS, MAX_UNANSWERED_TOOLS};
+use crate::scratch::RootFolder;
 use crate::session::Session;
 use crate::spec::Revision;
 
@@ -21,13 +22,14 @@ pub(super) fn candidates<'a>(
     case: &'a Case,
     body: &Active,
     inventory: &'a Inventory,
+    folder: Option<&'a RootFolder>,
     session: &mut Session,
 ) -> Result<Vec<Item<'a>>, MissingValue> {
     if let Some(reason) = reason_by_session(case, session) {
         return Err(MissingValue(reason.to_owned()));
     }
     match body.for_each.as_ref().and_then(|for_each| listed(for_each, inventory)) {
-        None => tools(case, body, inventory, session),
+        None => tools(case, body, inventory, folder, session),
         Some(items) if items.is_empty() => {
             Err(MissingValue("the server lists nothing that the case could be repeated for".to_owned()))
         }
@@ -59,6 +61,7 @@ fn tools<'a>(
     case: &'a Case,
     body: &Active,
     inventory: &'a Inventory,
+    folder: Option<&'a RootFolder>,
     session: &mut Session,
 ) -> Result<Vec<Item<'a>>, MissingValue> {
     let placeholders = case.placeholders();
@@ -95,7 +98,7 @@ fn tools<'a>(
             why = MissingValue("the server made no such request of the client during the call of a tool".to_owned());
             continue;
         }
-        let bindings = Bindings::new(case, inventory, Item::Tool(bound.clone()), 0);
+        let bindings = Bindings::new(case, inventory, Item::Tool(bound.clone()), 0).with_folder(folder);
         match of_tool.iter().try_for_each(|placeholder| bindings.value(placeholder, session).map(drop)) {
             Ok(()) => found.push(bound),
             Err(unfilled) => why = unfilled,

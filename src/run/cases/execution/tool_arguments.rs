@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use super::lasting_call::LastingCall;
-use crate::case::Placeholder;
+use crate::case::{FilePath, Placeholder};
 use crate::fuzz::{Mistake, Random};
 use crate::inventory::{Inventory, Tool};
 use crate::limits::MAX_OTHER_ARGUMENTS;
+use crate::run::discovery::with_path;
+use crate::scratch::RootFolder;
 
 /// Why a placeholder cannot be filled in, and so why the case is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,7 @@ impl<'a> BoundTool<'a> {
         &self,
         placeholder: &Placeholder,
         inventory: &Inventory,
+        folder: Option<&RootFolder>,
         seed: u64,
     ) -> Result<Value, MissingValue> {
         let tool = self.tool;
@@ -61,6 +64,7 @@ impl<'a> BoundTool<'a> {
             Placeholder::ToolArgumentsLasting => LastingCall::of(tool)
                 .map(|call| call.arguments)
                 .ok_or_else(|| MissingValue("no arguments could be generated for a tool".to_owned())),
+            Placeholder::ToolArgumentsFile(file) => with_file(tool, folder, *file),
             Placeholder::ToolSwappedCase => {
                 let swapped = swapped_case(&tool.name);
                 if swapped == tool.name || inventory.tools.iter().any(|other| other.name == swapped) {
@@ -71,6 +75,19 @@ impl<'a> BoundTool<'a> {
             _ => Ok(json!(tool.name)),
         }
     }
+}
+
+/// Valid arguments with the path of a file that the run made.
+fn with_file(tool: &Tool, folder: Option<&RootFolder>, file: FilePath) -> Result<Value, MissingValue> {
+    let path = folder.and_then(|folder| match file {
+        FilePath::InRoot => Some(folder.inside_file()),
+        FilePath::Outside => Some(folder.outside_file()),
+        FilePath::OutsideByParent => Some(folder.outside_file_by_parent()),
+        FilePath::OutsideByLink => folder.outside_file_by_link(),
+    });
+    let path = path.ok_or_else(|| MissingValue("the run made no such file".to_owned()))?;
+    let arguments = tool.schema.as_ref().and_then(|schema| with_path(schema, &path));
+    arguments.ok_or_else(|| MissingValue("no tool that may be called needs a path".to_owned()))
 }
 
 /// Arguments that violate a keyword which only the 2020-12 dialect of JSON Schema has; the tool's schema names that dialect
