@@ -266,8 +266,7 @@ pub(crate) const MAX_SLOW_CALLS_IN_FLIGHT: usize = 32;
 /// From which duration on a first call, and with it its tool, is slow: more calls are sent before it is answered.
 pub(crate) const SLOW_CALL: Duration = Duration::from_secs(1);
 
-/// How long first calls may take, as a fraction of the timeout of a request. Cases that use no tool run meanwhile, and the
-/// others wait.
+/// How long first calls may take, as a fraction of the timeout of a request. Cases that use no tool run meanwhile.
 pub(crate) const FIRST_CALL_TIME: (u32, u32) = (4, 5);
 
 /// How many timeouts of a request they may take if no tool was served so soon, so that there is none to use instead.
@@ -472,8 +471,7 @@ pub(crate) const MAX_TIMEOUTS_OF_SLOW_SERVER: u32 = 4;
 /// request.
 pub(crate) const MAX_MESSAGES_AHEAD: usize = 32;
 
-/// How long a response is waited for if a later request that asks the same was answered, unless the slowest answer took
-/// longer.
+/// How long a response is waited for if a later request that asks the same was answered, unless an answer took longer.
 pub(crate) const OVERTAKEN_WAIT: Duration = Duration::from_millis(250);
 
 /// How long to wait for the right response after one with an altered id, unless the fastest answer took longer.
@@ -504,7 +502,10 @@ pub(crate) const MAX_LASTING_COUNT: f64 = 100.0;
 /// How long a response is waited for that may not come, once later requests are answered.
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// The same where nothing was sent afterwards that could have been answered.
+/// The same where the lack of a response is a finding.
+pub(crate) const SETTLE_CHECKED: Duration = Duration::from_millis(60);
+
+/// The same where a response is a finding, or nothing that was sent afterwards was answered.
 pub(crate) const SETTLE_ALONE: Duration = Duration::from_millis(250);
 
 /// The longest time that it is waited for, however slow the server is.
@@ -513,8 +514,7 @@ pub(crate) const SETTLE_LONGEST: Duration = Duration::from_secs(1);
 /// The interval between the requests of a poll, at first.
 pub(crate) const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The interval between the requests of a poll, at most. The one that a server suggests is meant for longer work than
-/// the second that a case waits.
+/// The interval at most. The one that a server suggests is meant for longer work than the second that a case waits.
 pub(crate) const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often a poll sends its request at least.

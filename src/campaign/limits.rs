@@ -197,10 +197,10 @@ pub(super) const MAX_BRIEF_ATTEMPTS: usize = 32;
 /// The time limit in that case.
 pub(super) const MAX_BRIEF_SHRINK_TIME: Duration = Duration::from_millis(300);
 
-/// How often to confirm the minimal counterexample.
+/// How often to confirm the minimal counterexample of a failure. That of a warning is confirmed once.
 pub(super) const CONFIRMATIONS: usize = 3;
 
-/// A warning is confirmed as often as a failure if the server starts within this time, otherwise once.
+/// Other values of each argument are tried if the server starts within this time.
 pub(super) const QUICK_START: Duration = Duration::from_millis(300);
 
 /// How many calls before a failure may be its cause if it shows late.

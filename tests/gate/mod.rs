@@ -14,6 +14,7 @@ mod matrix;
 mod mistakes;
 mod order;
 mod stability;
+mod starts;
 mod vacuous;
 mod variants;
 
@@ -25,6 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         matrix::trials,
         variants::trials,
         order::trials,
+        starts::trials,
         gating::trials,
         hints::trials,
         formats::trials,

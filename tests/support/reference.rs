@@ -24,6 +24,8 @@ pub(crate) struct RunResults {
     pub(crate) summary: Option<RunSummary>,
     /// What the connections went through, in all revisions.
     pub(crate) notes: Vec<String>,
+    /// For what the server was started, in each revision.
+    pub(crate) launches: Vec<(Revision, String)>,
 }
 
 impl RunResults {
@@ -40,7 +42,11 @@ impl Sink for Collect {
         let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::CaseFinished(result) => found.results.push(result.as_ref().clone()),
-            Event::TargetFinished(summary) => found.notes.extend(summary.notes.iter().cloned()),
+            Event::TargetFinished(summary) => {
+                found.notes.extend(summary.notes.iter().cloned());
+                let launches = summary.launches.iter().map(|launch| (summary.revision, launch.purpose.clone()));
+                found.launches.extend(launches);
+            }
             Event::RunFinished(summary) => found.summary = Some(summary.as_ref().clone()),
             _ => {}
         }

@@ -109,8 +109,7 @@ impl<'s, 'a> FailureShrinker<'s, 'a> {
         if observed.is_none() && !(self.suspicion.preceding.is_empty() && self.suspicion.failing.is_some()) {
             (needed, observed) = self.find_with_preceding().await?;
         }
-        let is_certain = self.suspicion.violation.verdict == Verdict::Fail || self.startup < QUICK_START;
-        let times = if is_certain { CONFIRMATIONS } else { 1 };
+        let times = if self.suspicion.violation.verdict == Verdict::Fail { CONFIRMATIONS } else { 1 };
         let remaining = times.saturating_sub(confirmed);
         let (mut tried, mut failed) = (confirmed, confirmed);
         if remaining > 0 && observed.is_some() {

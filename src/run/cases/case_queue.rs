@@ -23,7 +23,7 @@ use crate::context::{PermitRequest, ProcessPermit};
 use crate::inventory::Inventory;
 use crate::limits::{
     MAX_MORE_SESSIONS, MAX_MORE_SESSIONS_OF_SLOW_SERVER, MAX_RESTARTS_BY_CASES, MAX_SILENCES, MIN_CASES_FOR_PACE,
-    MIN_CASES_PER_SESSION, SETTLE_ALONE, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
+    MIN_CASES_PER_SESSION, SETTLE_CHECKED, SLOW_CASE, TIMEOUTS_OF_SILENT_SERVER,
 };
 use crate::run::control_request::send_control_request;
 use crate::run::discovery::RemainingDiscovery;
@@ -100,7 +100,7 @@ pub(in crate::run) async fn run_on_second_disposable_session(
 ) -> ClosedSessions {
     let context = target.context.with_priority(true);
     let startup = target.inventory().await.startup;
-    let is_worth_it = || damaging.len() as u128 * SETTLE_ALONE.as_millis() > startup.as_millis();
+    let is_worth_it = || damaging.len() as u128 * SETTLE_CHECKED.as_millis() > startup.as_millis();
     let is_possible = context.plan.transport() == Transport::Stdio && context.plan.jobs > 1;
     if !is_possible || context.allows_more_sessions() || !is_worth_it() {
         return ClosedSessions::new();

@@ -212,9 +212,9 @@ mod tests {
         cases.sort_by_key(order);
         let place = |id: &str| cases.iter().position(|case| case.id == id).expect("it asks for a fresh process");
         assert!(place("lifecycle/quiet-while-idle") < place("tools/list/announced-unchanged"));
-        assert!(place("tools/list/announced-unchanged") < place("stdio/exit-on-eof"));
+        assert!(place("tools/list/announced-unchanged") < place("stdio/exit-on-sigterm-first"));
         assert!(place("cancellation/running-twice") < place("cancellation/running"));
-        assert!(place("cancellation/running") < place("stdio/exit-on-sigterm-first"));
+        assert!(place("cancellation/running-twice") < place("stdio/exit-on-sigterm-first"));
     }
 
     #[test]

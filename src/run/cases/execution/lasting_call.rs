@@ -26,9 +26,17 @@ impl LastingCall {
             return Some(plain);
         }
         let numbers = tool.definition.get("inputSchema").map(NumericArgument::all).unwrap_or_default();
-        let changed = numbers.iter().filter_map(|number| plain.changed(number, measured));
-        let valid = changed.filter(|call| tool.schema.as_ref().is_some_and(|schema| schema.is_valid(&call.arguments)));
-        let longest = valid.max_by_key(|call| call.duration).filter(|call| call.duration > measured);
+        let longest = |is_time: bool| {
+            let of_kind = numbers.iter().filter(|number| number.in_a_second().is_some() == is_time);
+            let changed = of_kind.filter_map(|number| plain.changed(number, measured));
+            let is_valid = |call: &Self| tool.schema.as_ref().is_some_and(|schema| schema.is_valid(&call.arguments));
+            changed.filter(is_valid).max_by_key(|call| call.duration).filter(|call| call.duration > measured)
+        };
+        // More steps may divide the time instead of adding to it.
+        let (time, count) = (longest(true), longest(false));
+        let is_long_enough = |call: &Self| call.duration >= LASTING_CALL / 3;
+        let by_time = time.as_ref().is_some_and(is_long_enough);
+        let longest = if by_time { time } else { count.into_iter().chain(time).max_by_key(|call| call.duration) };
         Some(longest.unwrap_or(plain))
     }
 
@@ -88,6 +96,19 @@ mod tests {
         assert_eq!(lasting, LastingCall { arguments: json!({"to": 30}), duration: LASTING_CALL });
         assert_eq!(call(&count, &["to"], 10).arguments, json!({"to": 50}));
         assert_eq!(call(&json!({"steps": {"type": "integer"}}), &["steps"], 0).arguments, json!({"steps": 0}));
+    }
+
+    #[test]
+    fn an_argument_that_says_how_long_is_preferred_to_one_that_says_how_often() {
+        let properties = |maximum: f64| {
+            let duration = json!({"type": "number", "maximum": maximum});
+            json!({"duration": duration, "steps": {"type": "integer", "minimum": 1}})
+        };
+        // As long as the call with one step took, so that 28 steps seem to take longer than the three seconds.
+        let lasting = call(&properties(60.0), &["steps"], 108);
+        assert_eq!(lasting.arguments, json!({"steps": 1, "duration": 3}));
+        let lasting = call(&properties(0.5), &["steps"], 108);
+        assert_eq!(lasting.arguments, json!({"steps": 28}), "half a second is too short");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Carries out the steps of one execution of an active case.
 
+mod settling;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -18,15 +19,12 @@ use crate::case::{
 };
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
-use crate::limits::{
-    MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS, SETTLE, SETTLE_ALONE, SETTLE_LONGEST,
-};
+use crate::limits::{MAX_INPUT_ROUNDS, MAX_POLL_INTERVAL, MIN_POLL_INTERVAL, MIN_POLLS};
 use crate::plan::Plan;
-use crate::run::control_request::send_control_request;
 use crate::run::input_retry::{self, AnsweredRequest};
 use crate::run::pagination::read_pages;
 use crate::session::Session;
-use crate::transcript::{Entry, Event, StepId, messages, without_repeated};
+use crate::transcript::{StepId, messages};
 use crate::wire::{Frame, Id};
 
 /// What became of the requests that were sent and waited for after a message to which there may be no response.
@@ -47,8 +45,8 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     timeout: Duration,
     /// How many polls of the case ended without what they waited for; each of them halves the time of the next ones.
     vain_polls: &'r mut u32,
-    /// Requests that were pipelined, each with its position, its id and its kind.
-    pipelined: Vec<(usize, Id, RequestKind)>,
+    /// Requests that were pipelined.
+    pipelined: Vec<Pipelined>,
     /// Messages to which there may be no response, each with its position and, if it has one, its id.
     unsure: Vec<(usize, Option<Id>)>,
     /// What became of the requests after the last of these.
@@ -57,8 +55,10 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     silence_is_checked: bool,
     /// Whether no response but silence is expected of a message, so that a late one is a finding.
     silence_is_expected: bool,
-    /// The longest response time.
+    /// The longest response time once the server had started.
     slowest: Duration,
+    /// The position of the last request that was waited for and answered.
+    last_answered: usize,
     /// When the last pipelined request was sent, or a later one answered.
     heard_at: Instant,
     /// The requests that were pipelined by steps with a name: the position, the id and the time of each.
@@ -71,6 +71,15 @@ pub(super) struct StepRunner<'r, 'b, 'c> {
     pages: BTreeMap<&'c str, Vec<Value>>,
     /// The HTTP responses that are still read.
     open: OpenResponses,
+}
+
+/// A request that was pipelined.
+struct Pipelined {
+    from: usize,
+    id: Id,
+    kind: RequestKind,
+    /// Whether it is one of which the server knows without any work that it need not serve it: its `params` are no object.
+    is_malformed: bool,
 }
 
 /// A request of a step.
@@ -103,6 +112,7 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             silence_is_checked: false,
             silence_is_expected: false,
             slowest: Duration::ZERO,
+            last_answered: 0,
             heard_at: Instant::now(),
             named: BTreeMap::new(),
             fastest: None,
@@ -351,10 +361,11 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             self.since = Since::Nothing;
             self.unsure.push((from, Some(id)));
         } else if pipelined {
-            self.pipelined.push((from, id, kind));
+            let is_malformed = message.get("params").is_some_and(|params| !params.is_object());
+            self.pipelined.push(Pipelined { from, id, kind, is_malformed });
             self.heard_at = Instant::now();
         } else {
-            let sent = Instant::now();
+            let (sent, has_started) = (Instant::now(), self.session.connection.first_line().is_some());
             let waited = if self.timeout > self.plan.timeout {
                 // A call that others do not wait for as long: that they went unanswered does not shorten it.
                 self.session.wait_for_response(from, &id, self.timeout).await
@@ -363,8 +374,11 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
             };
             self.note_since(matches!(waited, WaitOutcome::Ready(_)));
             if let WaitOutcome::Ready(response) = waited {
+                self.last_answered = from;
                 self.heard_at = Instant::now();
-                self.slowest = self.slowest.max(sent.elapsed());
+                if has_started {
+                    self.slowest = self.slowest.max(sent.elapsed());
+                }
                 self.fastest = Some(self.fastest.map_or(sent.elapsed(), |fastest| fastest.min(sent.elapsed())));
                 self.save(save, &response);
                 let answered = AnsweredRequest { request: message, response };
@@ -475,84 +489,6 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     fn filled_meta(&mut self, meta: &Meta) -> Result<Option<Value>, MissingValue> {
         meta_value(meta).map(|meta| self.filled(&meta)).transpose()
     }
-
-    /// Waits for the responses that are still missing after the last step.
-    async fn settle(&mut self) {
-        self.open.wait_for_pipelined().await;
-        // They are waited for together. Each answer shows that the server is at work, and gives the others as long again.
-        let mut since = self.heard_at;
-        let last_unsure = self.unsure.last().map_or(0, |(from, _)| *from);
-        for (from, id, kind) in std::mem::take(&mut self.pipelined) {
-            let began = Instant::now();
-            let already = since.elapsed();
-            let timeout = self.timeout;
-            let waited = self.session.wait_on_for_response_of_kind(&kind, from, &id, timeout, already).await;
-            if matches!(waited, WaitOutcome::Ready(_)) && began.elapsed() >= SETTLE {
-                since = Instant::now();
-            }
-            if from > last_unsure && !matches!(waited, WaitOutcome::Ready(_)) {
-                self.note_since(false);
-            }
-        }
-        // The time follows that of earlier responses: on a busy machine all take longer. A slow server may answer as late as
-        // before, unless it has served what was sent later.
-        let is_past = self.since == Since::Answered && !self.silence_is_checked && !self.silence_is_expected;
-        let limit = if is_past { SETTLE } else { SETTLE_ALONE.max(self.slowest + self.slowest / 2) };
-        let limit = limit.max(SETTLE_LONGEST.min(self.slowest * 4));
-        let all_arrived = self.wait_for_unsure(limit).await;
-        if !all_arrived && self.since == Since::Nothing && self.silence_is_checked {
-            // The server may be busy with other sessions. What it answers after that shows that it has come to these. A server
-            // that left a later request unanswered has been waited for, and one more message may end it.
-            let answered = send_control_request(self.session, self.timeout).await;
-            if matches!(answered, WaitOutcome::Ready(_)) {
-                self.wait_for_unsure(limit).await;
-            }
-        }
-        self.open.close_all();
-    }
-
-    /// Waits for the responses to messages to which there may be none, together; returns whether all arrived.
-    async fn wait_for_unsure(&mut self, limit: Duration) -> bool {
-        let until = Instant::now() + limit;
-        let connection = &mut self.session.connection;
-        let in_place = connection.responds_inline();
-        let mut all_arrived = true;
-        for (from, id) in &self.unsure {
-            let is_response = |message: &Value| {
-                message.get("method").is_none()
-                    && match message.get("id") {
-                        // Whose response this is, only its place can tell.
-                        None | Some(Value::Null) => !in_place,
-                        Some(other) => id.as_ref() == Some(other),
-                    }
-            };
-            let waited = connection
-                .wait(*from, until.saturating_duration_since(Instant::now()), |entries| {
-                    let mut received = entries.iter().filter_map(|entry| entry.received());
-                    let has_arrived = received.any(|value| messages(value).any(is_response));
-                    (has_arrived || in_place && is_over(entries)).then_some(())
-                })
-                .await;
-            all_arrived &= matches!(waited, WaitOutcome::Ready(()));
-        }
-        all_arrived
-    }
-}
-
-/// Whether the HTTP response to the first of these messages has ended: then nothing more follows, unless a rate limit
-/// makes the client send the message again.
-fn is_over(entries: &[Arc<Entry>]) -> bool {
-    let Some(message) = entries.first() else { return false };
-    let entries = without_repeated(entries);
-    let carries = |entry: &Arc<Entry>| match &entry.event {
-        Event::HttpRequest(request) if request.carries.as_ref().is_some_and(|own| Arc::ptr_eq(own, message)) => {
-            Some(request.number)
-        }
-        _ => None,
-    };
-    let number = entries.iter().find_map(carries);
-    number.is_some()
-        && entries.iter().any(|entry| matches!(&entry.event, Event::HttpEnd(end) if Some(end.number) == number))
 }
 
 /// The kind of a request, for what is known about unanswered ones: all calls with invalid arguments are of one kind;
