@@ -187,7 +187,7 @@ pub(crate) const FURTHER_OPENING_FACTOR: u32 = 4;
 /// How long a server that has not answered the opening request has for another answer, unless another opening took long.
 pub(crate) const OTHER_ANSWER_WAIT: Duration = Duration::from_secs(1);
 
-/// How long a starting process counts as busy.
+/// How long a starting process counts as busy in any case.
 pub(crate) const MAX_BUSY_TIME: Duration = Duration::from_secs(2);
 
 /// How long a handshake may take at least once a session of another revision is open. No server is known to ignore one,

@@ -29,7 +29,7 @@ pub(crate) use background_process::BackgroundProcess;
 pub(crate) use connection::{Connection, FirstSignal, InProcessEnd, LaunchError, SigtermHandling, WaitOutcome};
 pub use in_process::InProcessServer;
 pub(crate) use package_runner::{PackagedProgram, is_package_runner};
-pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process};
+pub(crate) use process::{ShutdownTimeouts, adopt_orphans, end_every_process, process_waits};
 pub(crate) use record::{ConnectionCosts, EntryObserver, MemoryBudget, RecordOptions};
 pub(crate) use responder::{RequestHandler, Responder};
 pub(crate) use secrets::Secrets;

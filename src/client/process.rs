@@ -86,6 +86,13 @@ pub(super) struct ProcessActivity {
     pub(super) busy: bool,
 }
 
+impl ProcessActivity {
+    /// Whether nothing has been done since another look, and nothing is being done.
+    fn is_none_since(self, before: Option<Self>) -> bool {
+        !self.busy && before == Some(self)
+    }
+}
+
 /// The activity of a process group and of children that have left it; `None` if the system does not show it.
 fn group_activity(group: i32) -> Option<ProcessActivity> {
     let (mut members, mut others): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
@@ -102,6 +109,20 @@ fn group_activity(group: i32) -> Option<ProcessActivity> {
         ticks: members.iter().map(|member| member.ticks).sum(),
         busy: members.iter().any(|member| matches!(member.state, 'R' | 'D')),
     })
+}
+
+/// Completes when a process and its descendants have used no processor for a while: they wait. Never if the system does not
+/// show that.
+pub(crate) async fn process_waits(group: i32) {
+    let mut before = None;
+    loop {
+        tokio::time::sleep(INSPECT_INTERVAL / 2).await;
+        let Some(now) = group_activity(group) else { return std::future::pending().await };
+        if now.is_none_since(before) {
+            return;
+        }
+        before = Some(now);
+    }
 }
 
 /// Watches a silent process, to distinguish one that is slow from one that does nothing at all.
@@ -135,7 +156,7 @@ impl Watchdog {
         }
         self.inspected_at = Instant::now();
         let activity = process.activity();
-        if activity.is_none_or(|activity| activity.busy) || activity != self.activity {
+        if !activity.is_some_and(|activity| activity.is_none_since(self.activity)) {
             self.note_activity();
         }
         self.activity = activity;
@@ -284,5 +305,25 @@ impl Drop for Process {
         if groups().remove(&self.group) {
             kill_group(self.group);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_waits_that_has_used_no_processor_and_uses_none() {
+        let seen = |ticks: u64, busy: bool| ProcessActivity { ticks, busy };
+        assert!(seen(7, false).is_none_since(Some(seen(7, false))));
+        assert!(!seen(7, false).is_none_since(None), "nothing is known of the time before");
+        assert!(!seen(7, false).is_none_since(Some(seen(6, false))), "it has worked");
+        assert!(!seen(7, true).is_none_since(Some(seen(7, true))), "it works, or waits for a disk");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_is_not_shown_is_never_said_to_wait() {
+        let waits = process_waits(i32::MAX);
+        assert!(tokio::time::timeout(INSPECT_INTERVAL * 100, waits).await.is_err());
     }
 }

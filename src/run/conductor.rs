@@ -1,5 +1,6 @@
 //! Conducts a run: finds out which revisions the server supports, and judges it in each of them.
 
+use std::cmp::Reverse;
 use std::io;
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
@@ -105,9 +106,9 @@ async fn judge(context: &Context) -> Option<Problem> {
     }
     let newest = revisions.iter().max().copied();
     let every = context.plan.fuzz.as_ref().is_some_and(|fuzz| fuzz.every_revision);
-    // The revision to fuzz has priority, so that it is fuzzed while the cases of the others run.
+    // The newest has priority, so that it is fuzzed while the cases of the others run; newer ones have more cases.
     let mut sessions = probe_result.sessions;
-    sessions.sort_by_key(|session| (Some(session.revision) != newest, session.revision));
+    sessions.sort_by_key(|session| Reverse(session.revision));
     // All revisions are registered before any of them checks for others.
     let is_fuzzed = |revision| every || Some(revision) == newest;
     // A server that serves one session at a time is judged in one revision at a time.

@@ -6,6 +6,7 @@
 //! unsupported if `server/discover` lists only older revisions, returns any error, is not answered, or makes the
 //! server exit.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -13,8 +14,8 @@ use tokio::time::Instant;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use crate::client::Connection;
-use crate::context::Context;
+use crate::client::{Connection, process_waits};
+use crate::context::{Context, ProcessPermit};
 use crate::limits::{
     HANDSHAKE_TIME_FACTOR, MAX_BUSY_TIME, MIN_HANDSHAKE_TIME, MIN_OPENING_TIME_AFTER_TIMEOUT,
     MIN_STATELESS_OPENING_TIME, OPENING_SHARE_AFTER_TIMEOUT, OTHER_ANSWER_WAIT, STATELESS_OPENING_TIME_FACTOR,
@@ -213,19 +214,37 @@ async fn attempt(
         }
     };
     let capabilities = full_capabilities(revision);
-    let opening = async {
-        let session = Session::connect(&context, revision, capabilities, purpose, StartConditions::default())?;
-        session.open_until(&context, insist, (timed_out, on_silence)).await
-    };
-    tokio::pin!(opening);
-    // A silent process uses no resources that others would have to wait for.
-    let opened = if let Ok(opened) = tokio::time::timeout(MAX_BUSY_TIME, &mut opening).await {
-        opened
-    } else {
-        drop(permit);
-        opening.await
+    let connected = Session::connect(&context, revision, capabilities, purpose, StartConditions::default());
+    let opened = match connected {
+        Ok(session) => {
+            let process = session.connection.process_id();
+            let opening = session.open_until(&context, insist, (timed_out, on_silence));
+            while_busy(permit, process, Box::pin(opening)).await
+        }
+        Err(failure) => Err(failure.into()),
     };
     (revision, opened)
+}
+
+/// Opens a server, and gives the permit back once its process is silent and waits: it uses no resources then that others would have to
+/// wait for.
+async fn while_busy<T>(
+    permit: ProcessPermit,
+    process: Option<i32>,
+    mut opening: Pin<Box<impl Future<Output = T>>>,
+) -> T {
+    let waits = async {
+        match process {
+            Some(process) => process_waits(process).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        opened = &mut opening => return opened,
+        _either = tokio::time::timeout(MAX_BUSY_TIME, waits) => drop(permit),
+    }
+    opening.await
 }
 
 /// Timeouts of attempts from their start, derived from the other attempts.
