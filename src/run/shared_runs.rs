@@ -37,6 +37,8 @@ pub(super) struct SharedRun {
     /// The process, if no other case ran on it.
     pub(super) process: Option<(ClosedConnection, SessionParameters)>,
     pub(super) cut_off: bool,
+    /// Whether the server refused an `initialize` of the case, as it may refuse any other session.
+    pub(super) was_refused: bool,
 }
 
 /// The work of the runner, until dropped.
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     fn skipped() -> SharedRun {
-        SharedRun { run: Err(Judgement::skip("nothing to call")), process: None, cut_off: false }
+        SharedRun { run: Err(Judgement::skip("nothing to call")), process: None, cut_off: false, was_refused: false }
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use crate::case::{Active, Case, Locale, Process, StandardError, Start};
 use crate::check::Judgement;
 use crate::context::ClosedConnection;
+use crate::inventory::Inventory;
 use crate::limits::MAX_SILENT_STARTS;
 use crate::run::target_state::Target;
 use crate::session::{OpeningFailure, RejectedOpening, Session, StartConditions, full_capabilities};
@@ -122,7 +123,7 @@ async fn open_on_running(
 }
 
 /// How an HTTP server refuses one more ordinary session: while one is open or, if it serves one at a time, when none is.
-pub(super) async fn refusal_of_any_session(target: &Target) -> Option<&str> {
+async fn refusal_of_any_session(target: &Target) -> Option<&str> {
     let context = &target.context;
     if !context.has_one_session {
         return session_refusal(target).await;
@@ -179,8 +180,27 @@ pub(in crate::run) async fn session_refusal(target: &Target) -> Option<&str> {
     target.session_refusal(attempt).await
 }
 
+/// Whether the server refused an `initialize` of a case, and that may be because of no more than another session.
+pub(super) fn may_be_refused_anyway(target: &Target, session: &mut Session) -> bool {
+    was_refused(session) && (!target.context.has_one_session || session.connection.http_session().is_none())
+}
+
+/// For findings of a case whose `initialize` was refused: how the server refuses any other session too, if it does. Then they
+/// prove nothing.
+pub(super) async fn refuses_any_session(
+    target: &Target,
+    judged: &Judgement,
+    was_refused: bool,
+    inventory: &Inventory,
+) -> Option<String> {
+    if judged.findings.is_empty() || !was_refused || inventory.session_parameters.opening.is_none() {
+        return None;
+    }
+    Box::pin(refusal_of_any_session(target)).await.map(str::to_owned)
+}
+
 /// Whether the server refused an `initialize` that a case sent on this session.
-pub(super) fn was_refused(session: &mut Session) -> bool {
+fn was_refused(session: &mut Session) -> bool {
     let record = session.transcript_from(0);
     record.exchanges().into_iter().any(|exchange| {
         matches!(MessageKind::of(exchange.request), MessageKind::Request { method: "initialize", .. })

@@ -179,7 +179,7 @@ impl Worker {
                 self.close_session();
             }
             if passed || !is_used {
-                return Ok(SharedRun { run, process: None, cut_off });
+                return Ok(SharedRun { run, process: None, cut_off, was_refused: false });
             }
         }
     }

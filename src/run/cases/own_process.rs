@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use super::case_run::{CaseRun, allow_startup, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
-    ClosedSessions, OpenError, close_own, declared_capabilities, fails_as_usual, is_unusable, open_for_case,
-    purpose_of, refusal_of_any_session, was_refused,
+    ClosedSessions, OpenError, close_own, declared_capabilities, fails_as_usual, is_unusable, may_be_refused_anyway,
+    open_for_case, purpose_of, refuses_any_session,
 };
 use super::deferred::report_or_defer;
 use super::execution::NO_TOOL_SERVED;
@@ -83,13 +83,9 @@ async fn run_own_process(
         with_permit(&context, permit, opening, run).await
     };
     let mut judged = judge(&target, &case, body, &carried);
-    if !judged.findings.is_empty()
-        && inventory.session_parameters.opening.is_some()
-        && was_refused(&mut session)
-        && (!context.has_one_session || session.connection.http_session().is_none())
-        && let Some(refusal) = Box::pin(refusal_of_any_session(&target)).await
-    {
-        judged = Judgement::error(refusal);
+    let was_refused = may_be_refused_anyway(&target, &mut session);
+    if let Some(reason) = refuses_any_session(&target, &judged, was_refused, &inventory).await {
+        judged = Judgement::error(reason);
     }
     if let Some(reason) = fails_as_usual(&target, body, &judged).await {
         judged = Judgement::error(reason);

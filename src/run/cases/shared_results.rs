@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::case_run::{CaseRun, carry_out_fresh, inventory_for, judge};
 use super::case_session::{
-    ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, open_for_case, purpose_of,
+    ClosedSession, ClosedSessions, OpenError, close_own, fails_as_usual, give_up_cut_off, may_be_refused_anyway,
+    open_for_case, purpose_of, refuses_any_session,
 };
 use super::deferred::report_or_defer;
 use super::execution::called_first;
@@ -125,6 +126,9 @@ pub(super) async fn report_run(
         Some(reason) => Judgement::error(reason),
         None => judge(target, case, body, &run),
     };
+    if let Some(reason) = refuses_any_session(target, &judged, outcome.was_refused, &inventory).await {
+        judged = Judgement::error(reason);
+    }
     if let Some(reason) = fails_as_usual(target, body, &judged).await {
         judged = Judgement::error(reason);
     }
@@ -165,9 +169,10 @@ async fn run_once(target: Target, case: &Case, body: &Active, inventory: &Invent
     let run = Box::pin(carry_out_fresh(&target, case, body, &mut session, inventory));
     let (run, permit) = with_permit(&context, permit, opening, run).await;
     let cut_off = session.connection.has_overflowed();
+    let was_refused = may_be_refused_anyway(&target, &mut session);
     let _permit = permit.and_then(|permit| context.release_if_idle(permit));
     let ClosedSession { ended, session_parameters, .. } = close_own(&target, session).await;
-    Ok(SharedRun { run, process: Some((ended, session_parameters)), cut_off })
+    Ok(SharedRun { run, process: Some((ended, session_parameters)), cut_off, was_refused })
 }
 
 #[cfg(test)]
