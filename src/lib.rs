@@ -179,7 +179,7 @@ pub mod internals {
         pub use crate::case::{
             Action, Answer, Body, Case, CaseText, ConnectionAssertion, Count, Counts, Coverage, Delivery, Entry,
             Expected, FilePath, ForEach, Hint, HintRequest, HttpCall, HttpKind, LazySchema, LineTransfer, LoadError,
-            Locale, Meta, Passive, PathPattern, Placeholder, Process, RawLine, Reason, Rule, SavedPointers,
+            Locale, Meta, Moment, Passive, PathPattern, Placeholder, Process, RawLine, Reason, Rule, SavedPointers,
             SelectError, SelectedCases, Selection, Shutdown, Source, StandardError, Start, Step, Trust, ValueRule,
             Watch, WatchKind, find, load, load_hints, not_observable, parse_cases, parse_hints, read_embedded,
             reason_in_detail, reasons,

@@ -466,6 +466,9 @@ pub struct ArgumentPart {
     pub pointer: String,
     /// The values for which the call fails.
     pub fails_for: FailingValues,
+    /// The least length that fails, in characters, where the length of a text decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub characters: Option<usize>,
     /// The number of other values that were tried.
     pub tried: usize,
 }

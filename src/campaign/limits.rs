@@ -101,6 +101,9 @@ pub(super) const MAX_COMPILE_TIME: Duration = Duration::from_secs(10);
 /// costs about as much as a call of a quick server.
 pub(super) const MAX_JUDGED_RESULTS: usize = 512;
 
+/// How many tools get texts of a million characters and more. Four calls take a server in Python a second.
+pub(super) const MAX_LONG_TEXT_TOOLS: usize = 4;
+
 // Waiting for responses.
 
 /// The maximum first timeout, if the tool's slowest call is well below it.

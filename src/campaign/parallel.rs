@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::settings::CampaignSettings;
 use super::tool_run::QueuedTool;
-use super::worker::Worker;
+use super::worker::{Worker, send_long_texts};
 use crate::campaign::calls::tools::SelectedTool;
 use crate::campaign::calls::value_pool::ValuePool;
 use crate::campaign::limits::{COST_OF_LONGER_TOOL, EXTRA_PROCESS_COST, LONGER_CALL, MAX_SLOW_JOBS, WARM_SPEEDUP};
@@ -121,9 +121,10 @@ pub(super) async fn fuzz_all_tools(workers: &mut [Worker<'_>], usual: &[Duration
     in_order.into_iter().filter_map(QueuedTool::pool).for_each(|own| pool.merge(own));
     let pool = &pool;
     let together = workers.iter_mut().zip(&mut queues).map(|(worker, queue)| async move {
-        for queued in queue {
+        for queued in queue.iter_mut() {
             worker.fuzz_with_shared_values(queued, pool).await;
         }
+        send_long_texts(worker, queue).await;
     });
     join_all(together.collect()).await;
     join_all(workers.iter_mut().map(Worker::confirm_failures).collect()).await;

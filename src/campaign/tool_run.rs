@@ -198,6 +198,11 @@ impl QueuedTool {
         *self = Self { run: Some(run), calls_left, time_left, note, ..Self::new(self.tool) };
     }
 
+    /// Its fuzzing, once that has begun.
+    pub(super) fn run_mut(&mut self) -> Option<&mut ToolRun> {
+        self.run.as_mut()
+    }
+
     /// Values from the results of the tool.
     pub(super) fn pool(&self) -> Option<&ValuePool> {
         self.run.as_ref().map(|run| &run.pool)

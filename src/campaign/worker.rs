@@ -4,6 +4,7 @@
 //! the shrinker.
 
 mod investigation;
+mod long_texts;
 mod rounds;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+pub(super) use self::long_texts::send_long_texts;
 use super::budget::{Budget, Decision, Situation, TimeNeed};
 use super::monitors;
 use super::monitors::monitor::{Moment, Monitor};

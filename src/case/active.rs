@@ -75,8 +75,8 @@ pub enum Action {
     Notification {
         /// The notification, completed as a request is.
         message: Value,
-        /// The name of the step whose request has to be unanswered by then.
-        while_open: Option<String>,
+        /// The request that has to be unanswered by then.
+        while_open: Option<OpenRequest>,
         /// The responses that are right.
         expected: Expected,
     },
@@ -162,6 +162,16 @@ pub enum Meta {
     Replaced(Value),
 }
 
+/// A request during which a notification is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenRequest {
+    /// The name of its step.
+    pub step: String,
+    /// When the notification is sent.
+    pub moment: Moment,
+}
+
 /// When the step after a request begins.
 #[derive(Debug, Clone)]
 pub enum Delivery {
@@ -182,6 +192,18 @@ pub enum RawLine {
     Text(String),
     /// Bytes, which need not be UTF-8.
     Bytes(Vec<u8>),
+}
+
+/// When a notification is sent while a request is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// once the request has been open twice as long as the fastest response took
+    #[default]
+    Processed,
+    /// after nine tenths of the time that a call with `${tool.arguments.lasting}` presumably takes
+    ShortlyBeforeResponse,
 }
 
 /// How a line is written.

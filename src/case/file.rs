@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::active::{ForEach, LineTransfer, Poll, Process, Retry, Shutdown, Start};
+use super::active::{ForEach, LineTransfer, Moment, Poll, Process, Retry, Shutdown, Start};
 use super::checks::{Check, Oracle};
 use super::client_response::ClientResponse;
 use super::expected::{AcrossSteps, ExpectedResponse, Otherwise};
@@ -239,11 +239,15 @@ pub(super) struct StepFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::Message>"))]
     pub(super) notify: Option<Value>,
-    /// For `notify`: the name of an earlier `send` step that is `pipelined`. The notification is sent once that request has
-    /// been open twice as long as the fastest response took; if it is answered by then, the case is skipped.
+    /// For `notify`: the name of an earlier `send` step that is `pipelined`. The notification is sent while that request is
+    /// open, at the `moment`; if it is answered by then, the case is skipped.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<types::StepName>"))]
     pub(super) while_open: Option<String>,
+    /// When the notification of `while-open` is sent.
+    #[serde(default)]
+    #[cfg_attr(test, schemars(extend("default" = "processed")))]
+    pub(super) moment: Moment,
     /// A batch of messages, each completed as for `send` and `notify`.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Option<Vec<types::Message>>"))]

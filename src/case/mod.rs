@@ -38,10 +38,10 @@ mod step_semantics;
 mod stimuli;
 
 pub use active::{
-    Action, Delivery, ForEach, LineTransfer, Locale, Meta, Process, RawLine, SavedPointers, Shutdown, StandardError,
-    Start, Step,
+    Action, Delivery, ForEach, LineTransfer, Locale, Meta, Moment, Process, RawLine, SavedPointers, Shutdown,
+    StandardError, Start, Step,
 };
-pub(crate) use active::{Active, InputResponses, Poll, RequestState, Retry};
+pub(crate) use active::{Active, InputResponses, OpenRequest, Poll, RequestState, Retry};
 pub(crate) use checks::{
     Absence, AtMostPerSecond, Audience, CapabilityUse, Comparison, ConnectionCheck, ConnectionRule,
     ListChangesAnnounced, ListKind, OnlyAfterRequest, Oracle, RepeatedItem, RequiresCapability, ResponseMember,

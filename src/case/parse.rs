@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::active::{Action, Active, Delivery, LineTransfer, MAX_WAIT_MS, Meta, Poll, RawLine, Step};
+use super::active::{Action, Active, Delivery, LineTransfer, MAX_WAIT_MS, Meta, OpenRequest, Poll, RawLine, Step};
 use super::checks::Check;
 use super::expected::{Expected, ExpectedResponse, Otherwise};
 use super::file::{CaseFile, EncodedBytes, RawFile, RuleFile, StepFile, WatchFile, WatchKindName};
@@ -106,6 +106,7 @@ fn step(file: StepFile) -> Option<Step> {
         send,
         notify,
         while_open,
+        moment,
         batch,
         raw,
         transfer,
@@ -141,6 +142,7 @@ fn step(file: StepFile) -> Option<Step> {
             (true, Action::Request { message, meta, delivery, save, expected })
         }
         (None, Some(message), None, None, None, None, None, None, None, None) => {
+            let while_open = while_open.map(|step| OpenRequest { step, moment });
             (is_plain && as_required && !control, Action::Notification { message, while_open, expected })
         }
         (None, None, Some(messages), None, None, None, None, None, None, None) => {

@@ -18,10 +18,11 @@ use crate::json_pointer;
 use crate::spec::RevisionSet;
 
 /// The members of a step that apply to some actions only: the member, the actions, and why not to others.
-const APPLICABLE: [(&str, &[&str], &str); 11] = [
+const APPLICABLE: [(&str, &[&str], &str); 12] = [
     (METHODS, &["send", "notify", "raw"], "it sends no message of its own"),
     ("transfer", &["raw"], "it says how a raw line is written, and is a member of `http` itself"),
     ("while-open", &["notify"], "only a notification waits for a request to be open"),
+    ("moment", &["notify"], "only a notification is sent while a request is open"),
     ("poll", &["send"], "it repeats a `send`"),
     ("provide-input", &["send"], "it repeats a `send`"),
     ("pipelined", &["send", "retry", "http"], "the step does not wait for a response"),
@@ -209,6 +210,9 @@ fn check_close(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str, e
 
 /// `while-open` refers to an earlier request that is not waited for.
 fn check_while_open(checker: &mut Checker<'_>, step: &Map<String, Value>, at: &str, pipelined: &BTreeSet<&str>) {
+    if step.contains_key("moment") && !step.contains_key("while-open") {
+        checker.report_name(format!("{at}/moment"), "`moment` needs `while-open`, which names the request");
+    }
     if let Some(of) = text(step, "while-open").filter(|of| !pipelined.contains(of)) {
         let message = format!("no earlier `send` step that is `pipelined` is named `{of}`");
         let flaw = UnlocatedDiagnostic::at(format!("{at}/while-open"), message);

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use mcp_conformance::JudgeError;
 use mcp_conformance::internals::case::{
-    Action, Body, Case, Delivery, ForEach, HttpCall, LineTransfer, Locale, Process, RawLine, Selection, Shutdown,
-    Source, StandardError, Start, Step, Watch, WatchKind, not_observable, reason_in_detail,
+    Action, Body, Case, Delivery, ForEach, HttpCall, LineTransfer, Locale, Moment, Process, RawLine, Selection,
+    Shutdown, Source, StandardError, Start, Step, Watch, WatchKind, not_observable, reason_in_detail,
 };
 use mcp_conformance::reference::Fault;
 use mcp_conformance::report::layout::wrap;
@@ -294,8 +294,10 @@ fn step_description(step: &Step) -> String {
     };
     let action = match &step.action {
         Action::Request { message, .. } => format!("sends the request {}{}", method_of(message), params_of(message)),
-        Action::Notification { message, .. } => {
-            format!("sends the notification {}{}", method_of(message), params_of(message))
+        Action::Notification { message, while_open, .. } => {
+            let late = while_open.as_ref().is_some_and(|open| open.moment == Moment::ShortlyBeforeResponse);
+            let when = if late { " shortly before the response is expected" } else { "" };
+            format!("sends the notification {}{}{when}", method_of(message), params_of(message))
         }
         Action::Batch { messages, .. } => format!("sends a batch of {} messages", messages.len()),
         Action::Raw { line: RawLine::Text(line), transfer, .. } => {

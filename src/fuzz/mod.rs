@@ -80,7 +80,9 @@ pub use coverage::CoverageGoal;
 pub use dialect::Dialect;
 pub use generator::{Class, Domain, GenerationError, Generator};
 #[doc(hidden)]
-pub use handler::{HandlerArguments, HandlerInput, HandlerText, handler_arguments, handler_inputs};
+pub use handler::{
+    HandlerArguments, HandlerInput, HandlerText, LongArguments, handler_arguments, handler_inputs, long_arguments,
+};
 #[doc(hidden)]
 pub use limit::is_bounded;
 #[doc(hidden)]

@@ -28,8 +28,9 @@ const SLOW_TOOL_CALL: Duration = Duration::from_millis(1_300);
 const COUNTED_NUMBER: Duration = Duration::from_millis(200);
 
 /// The faults with which a call lasts as long as its argument says.
-const LASTING: [Fault; 5] = [
+const LASTING: [Fault; 6] = [
     Fault::LastingTool,
+    Fault::LateCancellationExits,
     Fault::RunningCallExits,
     Fault::RunningCallAnswered,
     Fault::CancelledTwiceExits,
@@ -103,21 +104,45 @@ pub(super) enum CancellationEffect {
     Exits,
 }
 
+/// How much is left of a call that runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLeft {
+    pub(super) begun: Instant,
+    pub(super) latency: Duration,
+}
+
+impl TimeLeft {
+    /// Whether it is less than a quarter.
+    fn is_little(self) -> bool {
+        self.begun.elapsed() * 4 > self.latency * 3
+    }
+}
+
 /// The ids of the running calls that were cancelled, for a fault that depends on them.
 #[derive(Debug, Default)]
 pub(super) struct CancelledCalls(Vec<Value>);
 
 impl CancelledCalls {
-    /// What the cancellation of a request does, which runs or does not; none if it changes nothing.
-    pub(super) fn cancel(&mut self, id: &Value, runs: bool, faults: &FaultSet) -> Option<CancellationEffect> {
+    /// What the cancellation of a request does, which runs for so long or not at all; none if it changes nothing.
+    pub(super) fn cancel(
+        &mut self,
+        id: &Value,
+        left: Option<TimeLeft>,
+        faults: &FaultSet,
+    ) -> Option<CancellationEffect> {
+        let Some(left) = left else {
+            let again = self.0.contains(id) && faults.contains(Fault::CancelledTwiceExits);
+            return again.then_some(CancellationEffect::Exits);
+        };
         if self.0.contains(id) && faults.contains(Fault::CancelledTwiceExits) {
             return Some(CancellationEffect::Exits);
         }
-        if !runs || faults.contains(Fault::CancelledServed) {
+        if faults.contains(Fault::CancelledServed) {
             return None;
         }
         self.0.push(id.clone());
-        Some(if faults.contains(Fault::RunningCallExits) {
+        let ends = left.is_little() && faults.contains(Fault::LateCancellationExits);
+        Some(if ends || faults.contains(Fault::RunningCallExits) {
             CancellationEffect::Exits
         } else if faults.contains(Fault::RunningCallAnswered) {
             CancellationEffect::Answers
@@ -135,6 +160,7 @@ pub(super) fn answer_to_cancelled(id: &Value) -> Value {
 /// The outputs for a message that are written later.
 #[derive(Debug)]
 struct LateOutput {
+    begun: Instant,
     due: Instant,
     /// The id of the request that they answer.
     id: Option<Value>,
@@ -171,14 +197,16 @@ impl LateOutputs {
             return outputs;
         }
         let at = self.held.partition_point(|earlier| earlier.due <= due);
-        self.held.insert(at, LateOutput { due, id: message.get("id").cloned(), outputs });
+        self.held.insert(at, LateOutput { begun: begins, due, id: message.get("id").cloned(), outputs });
         Vec::new()
     }
 
     /// Cancels a request, and returns what is written at once.
     fn cancel(&mut self, id: &Value, mut outputs: Vec<Output>, faults: &FaultSet) -> Vec<Output> {
         let runs = |late: &LateOutput| late.id.as_ref() == Some(id);
-        let effect = self.cancelled.cancel(id, self.held.iter().any(runs), faults);
+        let running = self.held.iter().find(|late| runs(late));
+        let left = running.map(|late| TimeLeft { begun: late.begun, latency: late.due - late.begun });
+        let effect = self.cancelled.cancel(id, left, faults);
         if matches!(effect, Some(CancellationEffect::Stops | CancellationEffect::Answers)) {
             self.held.retain(|late| !runs(late));
         }

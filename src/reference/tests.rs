@@ -390,6 +390,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::SlowTool,
     Fault::LastingTool,
     Fault::RunningCallExits,
+    Fault::LateCancellationExits,
     Fault::RunningCallAnswered,
     Fault::CancelledTwiceExits,
     Fault::CancellationWaits,

@@ -294,6 +294,7 @@ fn result(id: u32) -> MessageSummary {
 }
 
 fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding {
+    let line = r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#;
     Finding {
         requirement: "tools-call-unknown-tool-error".to_owned(),
         level: Level::Should,
@@ -308,12 +309,7 @@ fn unknown_tool(revision: Revision, count: usize, subjects: &[&str]) -> Finding 
         count,
         subjects: subjects.iter().map(|subject| (*subject).to_owned()).collect(),
         evidence: vec![
-            call(
-                812.25,
-                12,
-                "no-such-tool",
-                r#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"no-such-tool"}}"#,
-            ),
+            call(812.25, 12, "no-such-tool", line),
             Evidence::new(Direction::Stderr, 813.0, format!("call of {HOSTILE}")),
             received(
                 813.5,
@@ -402,7 +398,12 @@ fn crash(revision: Revision) -> Finding {
             violated: Some("/properties/query pattern".to_owned()),
             original: json!({"query": format!("aaaa\u{0}{HOSTILE}"), "limit": 40, "fuzzy": true}),
             arguments: json!({"query": "\u{0}"}),
-            parts: vec![ArgumentPart { pointer: "/query".to_owned(), fails_for: FailingValues::This, tried: 4 }],
+            parts: vec![ArgumentPart {
+                pointer: "/query".to_owned(),
+                fails_for: FailingValues::AtLeastAsLong,
+                characters: Some(1),
+                tried: 4,
+            }],
             preceding: vec![json!({"name": "echo", "arguments": {"text": ""}})],
             attempts: 37,
             messages: vec![

@@ -133,8 +133,12 @@ pub(super) fn failing_arguments(counterexample: &Counterexample) -> String {
             FailingValues::AtMost => format!("{name} of {} or less", number()),
             FailingValues::AtLeast => format!("{name} of {} or more", number()),
             FailingValues::AtLeastAsLong => {
-                let length = value.and_then(Value::as_str).map_or(0, |text| text.chars().count());
-                format!("{name} of {length} or more characters")
+                // The arguments of a very long text are replaced by a note.
+                let shown = || value.and_then(Value::as_str).map(|text| text.chars().count());
+                part.characters.or_else(shown).map_or_else(
+                    || format!("some other {name}, too"),
+                    |length| format!("{name} of {length} or more characters"),
+                )
             }
             FailingValues::This => format!("this {name} only"),
             FailingValues::Some => format!("some other {name}, too"),

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::clean_results::CleanResults;
 use super::fuzz_call::FuzzCall;
-use crate::campaign::limits::{LONGER_CALL, SLOW_CALL};
+use crate::campaign::limits::{LONGER_CALL, MAX_LONG_TEXT_TOOLS, SLOW_CALL};
 use crate::case::Oracle;
 use crate::check::fuzz::{Arguments, Call, FuzzExchange, FuzzedTool, OracleViolation, ResultRules, Validity, judge};
 use crate::fuzz::ToolSchema;
+use crate::sequence::{Role, SequenceTool};
 use crate::spec::Revision;
 use crate::verdict::CallKind;
 
@@ -35,6 +36,13 @@ impl SelectedTool {
     /// Whether a call takes so long that many of them should be in flight.
     pub(in crate::campaign) fn is_slow(&self) -> bool {
         self.first_call.is_some_and(|duration| duration >= SLOW_CALL)
+    }
+
+    /// Whether it says by its annotations that it only reads, or its name says so and they do not contradict.
+    fn only_reads(&self) -> bool {
+        let reads = |tool: SequenceTool| matches!(tool.role, Some(Role::Read | Role::List));
+        let is_contradicted = self.definition.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(false));
+        self.is_read_only || (!is_contradicted && SequenceTool::new(&self.definition).is_some_and(reads))
     }
 
     /// Whether a call takes so long that it should be in flight with others in every phase.
@@ -76,6 +84,13 @@ impl FuzzTools {
 
     pub(in crate::campaign) fn get(&self, tool: usize) -> &SelectedTool {
         &self.selected[tool]
+    }
+
+    /// Whether a tool gets the longest texts: it only reads, by its annotation or its name, as another one could keep them, and
+    /// it is one of the first such tools.
+    pub(in crate::campaign) fn gets_long_texts(&self, tool: usize) -> bool {
+        let earlier = self.selected[..tool].iter().filter(|earlier| earlier.only_reads()).count();
+        self.selected[tool].only_reads() && earlier < MAX_LONG_TEXT_TOOLS
     }
 
     pub(in crate::campaign) fn name(&self, tool: usize) -> &str {

@@ -125,7 +125,9 @@ pub(in crate::campaign) fn conclude(part: &Part, failed: &[bool]) -> ArgumentPar
     } else {
         limit(&part.original, &tried).unwrap_or(FailingValues::Some)
     };
-    ArgumentPart { pointer: part.pointer.clone(), fails_for, tried: tried.len() }
+    let length = part.original.as_str().map(|text| text.chars().count());
+    let characters = length.filter(|_| fails_for == FailingValues::AtLeastAsLong);
+    ArgumentPart { pointer: part.pointer.clone(), fails_for, characters, tried: tried.len() }
 }
 
 /// On which side of the original value all others fail, and on which none.
@@ -204,6 +206,11 @@ mod tests {
         let long = json!({"query": "a".repeat(40)});
         let length = |arguments: &Value| arguments["query"].as_str().map_or(0, |text| text.chars().count());
         assert_eq!(concluded(&long, |a| length(a) >= 40), [("/query".to_owned(), FailingValues::AtLeastAsLong)]);
+        let query = &parts(&long, schema().valid())[0];
+        let characters = |fails: &dyn Fn(usize) -> bool| {
+            conclude(query, &query.variants.iter().map(|variant| fails(length(variant))).collect::<Vec<_>>()).characters
+        };
+        assert_eq!((characters(&|length| length >= 40), characters(&|_| false)), (Some(40), None));
         assert_eq!(concluded(&long, |a| a["query"] == long["query"]), [("/query".to_owned(), FailingValues::This)]);
     }
 

@@ -185,6 +185,12 @@ impl<'a> Caller<'a> {
         self.lists.read(&mut self.process, self.timeouts.full()).await
     }
 
+    /// Whether a fresh process answers a request of more than so many bytes that asks for little.
+    pub(in crate::campaign) async fn answers_long_request(&mut self, bytes: usize) -> Result<bool, String> {
+        self.process.restart().await?;
+        Ok(self.process.answers_long_request(bytes, self.timeouts.full()).await)
+    }
+
     /// Makes calls one by one, each with current values from the results of earlier ones. Stops after a call that is
     /// not answered if `only_answered`; returns its index and exchange in that case, and the successful calls.
     pub(in crate::campaign) async fn call_in_order(

@@ -321,6 +321,14 @@ impl ServerProcess {
         self.request(method, &params, limit).await?.get_mut("result").map(Value::take)
     }
 
+    /// Whether a list is read by a request that so many bytes of `_meta` make long.
+    pub(super) async fn answers_long_request(&mut self, bytes: usize, limit: Duration) -> bool {
+        let mut meta = self.stateless_meta.clone().unwrap_or_else(|| json!({}));
+        meta["conformance.example/padding"] = "a".repeat(bytes).into();
+        let answer = self.request("tools/list", &json!({ "_meta": meta }), limit).await;
+        answer.is_some_and(|answer| answer.get("result").is_some())
+    }
+
     fn answer(&mut self, id: &Value, method: &str, params: Option<&Value>) {
         self.answered_requests += 1;
         if self.answered_requests <= MAX_ANSWERED_REQUESTS

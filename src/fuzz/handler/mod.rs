@@ -12,6 +12,7 @@ use super::malformed::Grammar;
 use super::mutant::site::{Site, is_of_type, sites, types_of};
 use super::mutant::valid_instances;
 use super::schema::ToolSchema;
+use crate::raw_text::RawText;
 
 const INPUTS: &str = include_str!("inputs.tsv");
 
@@ -21,6 +22,8 @@ const MAX_PLACES: usize = 4;
 const MAX_CANDIDATES: usize = 16;
 /// The maximum size of the arguments with a long value, in bytes.
 const MAX_SIZE: usize = 1 << 20;
+/// The kind of the strings that are so long that a tool which keeps what it gets should not get them.
+const LONG: &str = "long-string";
 /// Stands for JSON that no parsed value represents: a string that no schema and no tool has.
 const PLACEHOLDER: &str = "\u{e000}\u{e001}\u{e000}";
 
@@ -28,7 +31,7 @@ const PLACEHOLDER: &str = "\u{e000}\u{e001}\u{e000}";
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HandlerInput {
-    /// What it is put in place of: a JSON type, or a `format` of strings.
+    /// What it is put in place of: a JSON type, a `format` of strings, or `long-string` for a string of a tool that only reads.
     pub kind: &'static str,
     /// The unique name.
     pub name: &'static str,
@@ -41,6 +44,8 @@ pub struct HandlerInput {
 #[derive(Debug, Clone, PartialEq)]
 enum HandlerValue {
     Plain(Value),
+    /// A text so many times.
+    Repeated(String, usize),
     /// JSON that no parsed value represents.
     Raw(String),
     /// An array of this length.
@@ -59,6 +64,18 @@ pub struct HandlerArguments {
     pub location: String,
     /// The arguments.
     pub arguments: HandlerText,
+}
+
+/// Arguments with a very long text. They take no memory until they are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LongArguments {
+    /// The name of the input.
+    pub input: &'static str,
+    /// The JSON pointer of the text.
+    pub location: String,
+    /// The arguments.
+    pub arguments: RawText,
 }
 
 /// Arguments as they are sent.
@@ -108,7 +125,7 @@ impl HandlerValue {
             Value::Object(members) => {
                 let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
                 text("repeat")
-                    .map(|part| Self::Plain(part.repeat(size("times")).into()))
+                    .map(|part| Self::Repeated(part, size("times")))
                     .or_else(|| text("raw").map(Self::Raw))
                     .or_else(|| text("key").map(Self::Key))
                     .unwrap_or(Self::Plain(value.clone()))
@@ -121,6 +138,7 @@ impl HandlerValue {
     fn in_place_of(&self, current: &Value) -> Option<Value> {
         match self {
             Self::Plain(value) => Some(value.clone()),
+            Self::Repeated(text, times) => Some(text.repeat(*times).into()),
             Self::Raw(_) => Some(PLACEHOLDER.into()),
             Self::Items(count) => {
                 let item = current.as_array()?.last()?;
@@ -146,6 +164,7 @@ impl HandlerInput {
                 current.is_string() && keywords.get("format").and_then(Value::as_str) == Some(self.kind)
             }
             "integer" => is_of_type(current, "integer") && (allows("integer") || allows("number")),
+            LONG => current.is_string() && allows("string"),
             kind => is_of_type(current, kind) && allows(kind),
         }
     }
@@ -174,6 +193,19 @@ impl HandlerInput {
         let bytes = whole.replacen(&placeholder, text, 1).into_bytes();
         Some(HandlerText::Raw { bytes, grammar: self.grammar(), like })
     }
+
+    /// The arguments with this long text at a site, if the schema allows them.
+    fn long_at(&self, site: &Site<'_>, schema: &ToolSchema) -> Option<RawText> {
+        let HandlerValue::Repeated(text, times) = &self.value else { return None };
+        let is_free = ["pattern", "format"].iter().all(|keyword| !site.keywords.contains_key(*keyword));
+        let &[repeated] = text.as_bytes() else { return None };
+        if !is_free || !schema.is_valid(&site.with(text.repeat(*times).into())) {
+            return None;
+        }
+        let whole = site.with(PLACEHOLDER.into()).to_string();
+        let (before, after) = whole.split_once(PLACEHOLDER)?;
+        Some(RawText::with_repeated(before.to_owned(), repeated, *times, after.to_owned()))
+    }
 }
 
 /// Arguments with input that breaks handlers, each input at a few places, all inputs at their first place before others.
@@ -186,6 +218,7 @@ pub fn handler_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<Han
     let sites = sites(schema, &instances);
     let mut by_input: Vec<_> = handler_inputs()
         .iter()
+        .filter(|input| input.kind != LONG)
         .map(|input| {
             // Several subschemas may apply to one place.
             let mut seen = HashSet::new();
@@ -198,6 +231,24 @@ pub fn handler_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<Han
         })
         .collect();
     (0..MAX_PLACES).flat_map(|_| by_input.iter_mut().filter_map(Iterator::next).collect::<Vec<_>>()).collect()
+}
+
+/// Arguments with each very long text, the shortest first, at the first place where the schema allows it.
+///
+/// Starts from the same valid arguments as [`handler_arguments`].
+#[must_use]
+pub fn long_arguments(schema: &ToolSchema, served: Option<&Value>) -> Vec<LongArguments> {
+    let instances = valid_instances(schema, served);
+    let sites = sites(schema, &instances);
+    let long = handler_inputs().iter().filter(|input| input.kind == LONG);
+    let at_first_place = |input: &HandlerInput| {
+        let mut own = sites.iter().filter(|site| input.fits(site.keywords, site.current)).take(MAX_PLACES);
+        own.find_map(|site| {
+            let arguments = input.long_at(site, schema)?;
+            Some(LongArguments { input: input.name, location: site.location.clone(), arguments })
+        })
+    };
+    long.filter_map(at_first_place).collect()
 }
 
 #[cfg(test)]
@@ -218,7 +269,7 @@ mod tests {
         for input in handler_inputs() {
             let (project, number) = input.source.split_once('#').expect("an issue");
             assert!(project.contains('/') && number.parse::<u32>().is_ok(), "{}", input.source);
-            let known = ["string", "date", "date-time", "integer", "array", "object"];
+            let known = ["string", LONG, "date", "date-time", "integer", "array", "object"];
             assert!(known.contains(&input.kind), "{}", input.kind);
         }
     }
@@ -238,7 +289,8 @@ mod tests {
         }));
         let served = json!({"query": "a", "day": "2026-01-31", "at": "2026-01-31T00:00:00Z", "limit": 1, "ids": [1]});
         let found = handler_arguments(&schema, Some(&served));
-        let used: HashSet<&str> = found.iter().map(|one| one.input).collect();
+        let long = long_arguments(&schema, Some(&served));
+        let used: HashSet<&str> = found.iter().map(|one| one.input).chain(long.iter().map(|one| one.input)).collect();
         let missing: Vec<&str> =
             handler_inputs().iter().map(|input| input.name).filter(|name| !used.contains(name)).collect();
         assert!(missing.is_empty(), "{missing:?}");
@@ -265,6 +317,21 @@ mod tests {
         let white_space: Vec<&str> =
             found.iter().filter(|one| one.input == "white space").map(|one| one.location.as_str()).collect();
         assert_eq!(white_space, ["/z"]);
+    }
+
+    #[test]
+    fn long_texts_are_sent_where_the_schema_allows_them() {
+        let of = |text: Value| {
+            let schema = json!({"type": "object", "properties": {"text": text, "limit": {"type": "integer"}}});
+            let made = long_arguments(&compile(&schema), Some(&json!({"text": "a", "limit": 1})));
+            made.into_iter().map(|one| (one.location, one.arguments.len())).collect::<Vec<_>>()
+        };
+        let around = r#"{"text":"","limit":1}"#.len();
+        let both = [1_100_000, 8_400_000].map(|size| ("/text".to_owned(), size + around));
+        assert_eq!(of(json!({"type": "string"})), both);
+        assert_eq!(of(json!({"type": "string", "maxLength": 2_000_000})), both[..1]);
+        assert_eq!(of(json!({"type": "string", "maxLength": 140_000})), []);
+        assert_eq!(of(json!({"type": "string", "pattern": "^a*$"})), []);
     }
 
     #[test]

@@ -112,6 +112,7 @@ macro_rules! base_faults {
             CancellationWithoutParamsExits, "cancellation-without-params-exits", FROM_2024_11_05, "exits on notifications/cancelled without params";
             CancelledCallExits, "cancelled-call-exits", FROM_2024_11_05, "exits when the client cancels a tool call";
             RunningCallExits, "running-call-exits", FROM_2024_11_05, "exits when the client cancels a call that runs";
+            LateCancellationExits, "late-cancellation-exits", FROM_2024_11_05, "exits when the client cancels a call that is about to end";
             RunningCallAnswered, "running-call-answered", FROM_2024_11_05, "answers a running call with an error when it is cancelled";
             CancelledTwiceExits, "cancelled-twice-exits", FROM_2024_11_05, "exits when the client cancels a running call twice";
             CancellationWaits, "cancellation-waits", FROM_2024_11_05, "reads nothing while a call runs, so a cancellation comes too late";

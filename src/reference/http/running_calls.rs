@@ -7,11 +7,12 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde_json::Value;
 use tokio::sync::{Mutex as Turn, mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::response::{HttpResponse, full, stream};
 use crate::reference::fault::FaultSet;
 use crate::reference::latency::{
-    CancellationEffect, CancelledCalls, answer_to_cancelled, cancelled_id, latency_of, serves_in_turn,
+    CancellationEffect, CancelledCalls, TimeLeft, answer_to_cancelled, cancelled_id, latency_of, serves_in_turn,
 };
 
 /// A call that runs.
@@ -19,6 +20,7 @@ use crate::reference::latency::{
 struct RunningCall {
     session: Option<String>,
     id: Value,
+    left: TimeLeft,
     cancelled: oneshot::Sender<CancellationEffect>,
 }
 
@@ -45,7 +47,8 @@ impl RunningCalls {
         }
         let id = message.get("id").filter(|_| latency > Duration::ZERO)?;
         let (cancelled, cancellation) = oneshot::channel();
-        self.running().0.push(RunningCall { session: session(headers), id: id.clone(), cancelled });
+        let left = TimeLeft { begun: Instant::now(), latency };
+        self.running().0.push(RunningCall { session: session(headers), id: id.clone(), left, cancelled });
         let effect = tokio::time::timeout(latency, cancellation).await;
         self.running().0.retain(|call| !call.cancelled.is_closed());
         let answer = match effect {
@@ -63,7 +66,7 @@ impl RunningCalls {
         let (running, cancelled) = &mut *self.running();
         let session = session(headers);
         let at = running.iter().position(|call| call.session == session && call.id == *id);
-        let effect = cancelled.cancel(id, at.is_some(), faults);
+        let effect = cancelled.cancel(id, at.map(|at| running[at].left), faults);
         if let (Some(effect), Some(at)) = (effect, at) {
             let _ended = running.swap_remove(at).cancelled.send(effect);
         }

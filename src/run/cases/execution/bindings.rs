@@ -1,10 +1,12 @@
 //! The values of the placeholders of a case.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::filled_message::fill_mark;
+use super::lasting_call::LastingCall;
 use super::tool_arguments::{BoundTool, MissingValue, altered, swapped_case};
 use crate::case::{Case, HintRequest, Placeholder, fill, fill_text};
 use crate::client::{CLIENT_HEADER_VALUE, FOREIGN_AUTHORIZATION, SECOND_AUTHORIZATION};
@@ -87,6 +89,14 @@ impl<'a> Bindings<'a> {
         let mut followed =
             self.inventory.hint_results.iter().filter(|followed| followed.applies_to(self.case, session.revision));
         followed.find_map(|followed| pick(&followed.hint.request))
+    }
+
+    /// How long the lasting call of the case's tool presumably takes.
+    pub(super) fn lasting_call_duration(&self) -> Option<Duration> {
+        match &self.item {
+            Item::Tool(bound) => LastingCall::of(bound.tool).map(|call| call.duration),
+            _ => None,
+        }
     }
 
     /// Saves a value for later steps.

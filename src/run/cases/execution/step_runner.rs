@@ -14,8 +14,8 @@ use super::http_steps::{OpenResponses, StepContext, end_other_sessions};
 use super::retry_step::retry_request;
 use super::tool_arguments::MissingValue;
 use crate::case::{
-    Action, Active, ClientResponse, Comparison, Delivery, Expected, LineTransfer, Meta, Outcome, Poll, RawLine, Retry,
-    SavedPointers, Shutdown, Step, find,
+    Action, Active, ClientResponse, Comparison, Delivery, Expected, LineTransfer, Meta, Moment, OpenRequest, Outcome,
+    Poll, RawLine, Retry, SavedPointers, Shutdown, Step, find,
 };
 use crate::client::{FirstSignal, WaitOutcome};
 use crate::context::{RequestKind, shutdown_grace_for};
@@ -171,8 +171,8 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
                 self.send_request(step, Outgoing { message, meta, pipelined: *pipelined, save }, step_id).await?;
             }
             Action::Notification { message, while_open, .. } => {
-                if let Some(name) = while_open {
-                    self.wait_while_open(name).await?;
+                if let Some(open) = while_open {
+                    self.wait_while_open(open).await?;
                 }
                 let message = self.filled(message)?;
                 let message = self.session.complete(&message, false, None);
@@ -295,12 +295,18 @@ impl<'r, 'b, 'c> StepRunner<'r, 'b, 'c> {
     }
 
     /// Waits until the request of a step has been open for longer than the server needs for others, so that it is certainly
-    /// processed; an error if it is answered by then.
-    async fn wait_while_open(&mut self, name: &str) -> Result<(), MissingValue> {
-        let Some((from, id, since)) = self.named.get(name) else {
+    /// processed, or until shortly before its response is expected; an error if it is answered by then.
+    async fn wait_while_open(&mut self, open: &OpenRequest) -> Result<(), MissingValue> {
+        let Some((from, id, since)) = self.named.get(open.step.as_str()) else {
             return Err(MissingValue("the request of an earlier step was not sent".to_owned()));
         };
-        let needed = self.fastest.unwrap_or_default() * 2;
+        let needed = match open.moment {
+            Moment::Processed => self.fastest.unwrap_or_default() * 2,
+            Moment::ShortlyBeforeResponse => {
+                let unknown = || MissingValue("it is not known how long a call takes".to_owned());
+                self.bindings.lasting_call_duration().ok_or_else(unknown)? / 10 * 9
+            }
+        };
         let left = needed.saturating_sub(since.elapsed());
         match self.session.wait_for_first_response(*from, std::slice::from_ref(id), left).await {
             WaitOutcome::TimedOut => Ok(()),
