@@ -72,6 +72,15 @@ pub(super) const CALLS_IN_FLIGHT: usize = 4;
 /// The number of calls of a slow tool in flight: a call that takes a second mostly waits.
 pub(super) const CALLS_OF_SLOW_TOOL_IN_FLIGHT: usize = 16;
 
+/// How many calls of a slow tool are made at once before its other calls, one number after the other.
+pub(super) const CALLS_AT_ONCE: [usize; 3] = [3, 10, 30];
+
+/// How long one of these numbers of calls may take, by what the smaller one took.
+pub(super) const MAX_TIME_OF_CALLS_AT_ONCE: Duration = Duration::from_secs(3);
+
+/// How many fresh processes have to show what they show.
+pub(super) const CALLS_AT_ONCE_REPETITIONS: usize = 2;
+
 /// The number of calls per round.
 pub(super) const CALLS_PER_ROUND: u64 = 32;
 

@@ -28,14 +28,19 @@ const SLOW_TOOL_CALL: Duration = Duration::from_millis(1_300);
 const COUNTED_NUMBER: Duration = Duration::from_millis(200);
 
 /// The faults with which a call lasts as long as its argument says.
-const LASTING: [Fault; 6] = [
+const LASTING: [Fault; 8] = [
     Fault::LastingTool,
+    Fault::ManyCallsExit,
+    Fault::ManyCallsUnanswered,
     Fault::LateCancellationExits,
     Fault::RunningCallExits,
     Fault::RunningCallAnswered,
     Fault::CancelledTwiceExits,
     Fault::CancellationWaits,
 ];
+
+/// How many calls may run with the faults of many calls.
+const MAX_RUNNING_CALLS: usize = 20;
 
 /// The greatest number that [`SLOW_TOOL`] counts to.
 const MAX_COUNTED: u32 = 9;
@@ -152,6 +157,27 @@ impl CancelledCalls {
     }
 }
 
+/// What becomes of a call that comes while so many run; none if it is served.
+pub(super) fn overload(running: usize, faults: &FaultSet) -> Option<Overload> {
+    let is_too_much = running >= MAX_RUNNING_CALLS;
+    if is_too_much && faults.contains(Fault::ManyCallsExit) {
+        Some(Overload::Exits)
+    } else if is_too_much && faults.contains(Fault::ManyCallsUnanswered) {
+        Some(Overload::Unanswered)
+    } else {
+        None
+    }
+}
+
+/// What becomes of a call that is one too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overload {
+    /// The server exits.
+    Exits,
+    /// It is never answered.
+    Unanswered,
+}
+
 /// The answer to a call that was cancelled, which only a fault sends.
 pub(super) fn answer_to_cancelled(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": 0, "message": "Request cancelled"}})
@@ -195,6 +221,11 @@ impl LateOutputs {
         let due = begins + latency;
         if due == now {
             return outputs;
+        }
+        match overload(self.held.len(), faults) {
+            Some(Overload::Exits) => return vec![Output::Close],
+            Some(Overload::Unanswered) => return Vec::new(),
+            None => {}
         }
         let at = self.held.partition_point(|earlier| earlier.due <= due);
         self.held.insert(at, LateOutput { begun: begins, due, id: message.get("id").cloned(), outputs });

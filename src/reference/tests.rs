@@ -391,6 +391,8 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::LastingTool,
     Fault::RunningCallExits,
     Fault::LateCancellationExits,
+    Fault::ManyCallsExit,
+    Fault::ManyCallsUnanswered,
     Fault::RunningCallAnswered,
     Fault::CancelledTwiceExits,
     Fault::CancellationWaits,

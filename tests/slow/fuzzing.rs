@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{PROGRAM, Trial, limits, program_command, trial};
 use mcp_conformance::report::Report;
-use mcp_conformance::verdict::{CallKind, FailingValues, Finding, Verdict};
+use mcp_conformance::verdict::{CallKind, Counterexample, FailingValues, Finding, Verdict};
 use mcp_conformance::{FuzzSettings, Judge, Revisions, Server, Settings};
 
 /// The server exits when `echo` is called with a text that contains a capital letter.
@@ -57,6 +57,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("fuzzing/a-server-that-answers-no-call-is-abandoned", a_server_that_answers_no_call_is_abandoned),
         trial("fuzzing/the-conforming-server-has-no-finding", the_conforming_server_has_no_finding),
         trial("fuzzing/the-conforming-variants-have-no-finding", the_conforming_variants_have_no_finding),
+        trial("fuzzing/many-calls-at-once-are-found-and-replayed", many_calls_at_once_are_found_and_replayed),
         trial(
             "fuzzing/a-server-that-always-crashes-does-not-stop-the-run",
             a_server_that_always_crashes_does_not_stop_the_run,
@@ -378,6 +379,41 @@ fn a_hang_is_found() -> Result<(), String> {
         return Err("no hang was found".to_owned());
     }
     run.expect_within(limits::FUZZING_HANGS)
+}
+
+/// A server that has something for twenty calls only, and one whose calls take as long and that serves all of them.
+fn many_calls_at_once_are_found_and_replayed() -> Result<(), String> {
+    let server = |fault: &'static str| [PROGRAM, "serve", "--fault", fault];
+    let options = ["--select", "fuzz/*", "--revision", "2025-11-25", "--tool", "count"];
+    let found = |fault: &'static str| -> Result<Vec<Counterexample>, String> {
+        let folder = folder()?;
+        let run = Run::start(folder.path(), &options, &server(fault))?;
+        let findings = ["fuzz/crash", "fuzz/hang"].map(|case| run.findings(case)).concat();
+        let at_once = findings.iter().filter(|finding| finding.message.contains("30 calls at once"));
+        let example = |finding: &&Finding| finding.counterexample.as_deref().cloned();
+        let examples: Vec<Counterexample> = at_once.filter_map(example).collect();
+        for example in &examples {
+            let file = example.file.as_deref().ok_or("the counterexample was not saved")?;
+            let replay = |server: &[&str]| {
+                let mut command = program_command();
+                command.current_dir(folder.path()).args(["replay", file, "--"]).args(server);
+                let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+                status.map(|status| status.code()).map_err(|error| error.to_string())
+            };
+            match (replay(&server(fault))?, replay(&server("lasting-tool"))?) {
+                (Some(1), Some(0)) => {}
+                codes => return Err(format!("{fault}: the replays exit with {codes:?}")),
+            }
+        }
+        Ok(examples)
+    };
+    for (fault, expected) in [("many-calls-exit", 1), ("many-calls-unanswered", 1), ("lasting-tool", 0)] {
+        let examples = found(fault)?;
+        if examples.len() != expected || examples.iter().any(|example| example.preceding.len() != 29) {
+            return Err(format!("{fault}: {examples:#?}"));
+        }
+    }
+    Ok(())
 }
 
 /// The variants that answer calls in another way.

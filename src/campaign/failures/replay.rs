@@ -10,6 +10,7 @@ use crate::campaign::calls::value_pool::Origin;
 use crate::campaign::limits::{GROWTH_BLOCKS, MAX_GROWTH_TIME};
 use crate::campaign::minimizer::failure_test::FailureTest;
 use crate::campaign::minimizer::reproduction::{Reproducer, violation_in_response};
+use crate::campaign::monitors::calls_at_once;
 use crate::campaign::monitors::canaries::Canaries;
 use crate::campaign::monitors::growth::{growth_failure, repeat_and_measure};
 use crate::campaign::monitors::swapped_responses::find_swapped_responses;
@@ -73,6 +74,7 @@ impl Replay {
             }
             Oracle::Memory | Oracle::LatencyGrowth | Oracle::Descriptors => FailureTest::Growth,
             Oracle::ResponsesSwapped => FailureTest::Concurrent,
+            Oracle::Crash | Oracle::Hang if regression.concurrent => FailureTest::Concurrent,
             _ => FailureTest::Response,
         };
         let repeat = regression.repeat.unwrap_or(GROWTH_BLOCKS).min(MAX_REPEAT);
@@ -106,7 +108,10 @@ impl Replay {
             FailureTest::Concurrent => {
                 caller.restart().await?;
                 let tool = self.calls.last().map_or(0, |last| last.tool);
-                find_swapped_responses(caller, settings, tool, self.calls).await?
+                match self.oracle {
+                    Oracle::ResponsesSwapped => find_swapped_responses(caller, settings, tool, self.calls).await?,
+                    _ => calls_at_once::confirmed(caller, settings, &self.calls, 1).await?,
+                }
             }
             FailureTest::Response => self.replay_response(caller, failures).await?,
             _ => self.replay_effect(caller).await?,

@@ -2,6 +2,7 @@
 //!
 //! A monitor is a file with a type that implements [`Monitor`], and its line in [`all`].
 
+pub(super) mod calls_at_once;
 pub(super) mod canaries;
 mod degradation;
 pub(super) mod growth;
@@ -18,6 +19,7 @@ use self::monitor::Monitor;
 /// The monitors of a worker, in the order in which they look at a server.
 pub(super) fn all() -> Vec<Box<dyn Monitor>> {
     vec![
+        Box::new(calls_at_once::CallsAtOnce),
         Box::<repeated_calls::RepeatedCalls>::default(),
         Box::new(swapped_responses::SwappedResponses),
         Box::<list_change::ListChange>::default(),

@@ -73,6 +73,8 @@ pub(in crate::campaign) struct ReceivedCall<'c> {
     pub(in crate::campaign) earlier: &'c [(String, Value)],
     /// The arguments of another call in flight; the last one has the first one as its neighbour.
     pub(in crate::campaign) neighbour: Option<&'c Value>,
+    /// How many requests are in flight.
+    pub(in crate::campaign) at_once: usize,
 }
 
 impl ReceivedCall<'_> {
@@ -109,6 +111,18 @@ impl ScriptedServer {
         let read_only =
             |(name, properties): &(&str, Value)| SelectedTool { is_read_only: true, ..selected_tool(name, properties) };
         Self::of(tools.iter().map(read_only).collect(), script)
+    }
+
+    /// A server with one tool, which serves these arguments and whose first call took so long.
+    pub(in crate::campaign) fn slow(
+        (name, properties): (&str, Value),
+        working: Value,
+        first_call: Duration,
+        script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let tool = selected_tool(name, &properties);
+        let tool = SelectedTool { working_arguments: Some(working), first_call: Some(first_call), ..tool };
+        Self::of(vec![tool], script)
     }
 
     fn of(selected: Vec<SelectedTool>, script: impl Fn(&ReceivedCall<'_>) -> Answer + Send + Sync + 'static) -> Self {
@@ -306,6 +320,7 @@ async fn serve(mut pipe: DuplexStream, process: usize, script: Script, latency: 
         let lines: Vec<u8> = unread.drain(..=end).collect();
         let requests: Vec<Value> =
             lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let at_once = requests.len();
         for (at, request) in requests.iter().enumerate() {
             let arguments_of = |request: &'_ Value| request["params"]["arguments"].clone();
             let method = request["method"].as_str().unwrap_or_default();
@@ -314,8 +329,14 @@ async fn serve(mut pipe: DuplexStream, process: usize, script: Script, latency: 
                 let arguments = arguments_of(request);
                 let neighbour = (requests.len() > 1).then(|| arguments_of(&requests[(at + 1) % requests.len()]));
                 let neighbour = neighbour.as_ref();
-                let answer =
-                    script(&ReceivedCall { process, tool, arguments: &arguments, earlier: &earlier, neighbour });
+                let answer = script(&ReceivedCall {
+                    process,
+                    tool,
+                    arguments: &arguments,
+                    earlier: &earlier,
+                    neighbour,
+                    at_once,
+                });
                 if method == "tools/call" {
                     earlier.push((tool.to_owned(), arguments));
                 }

@@ -27,6 +27,8 @@ macro_rules! stress_faults {
             SlowCalls, "slow-calls", EVERY, "conforms, but takes five seconds for every call";
             SlowTool, "slow-tool", EVERY, "conforms, but takes 1.3 seconds for a call of count";
             LastingTool, "lasting-tool", EVERY, "conforms, but takes 0.2 seconds for each number that count counts";
+            ManyCallsExit, "many-calls-exit", EVERY, "exits when a call comes while 20 calls run";
+            ManyCallsUnanswered, "many-calls-unanswered", EVERY, "never answers a call that comes while 20 calls run";
             InvalidArgumentsIgnored, "invalid-arguments-ignored", EVERY, "never answers a call with invalid arguments";
             ResponseWithoutResult, "response-without-result", EVERY, "writes responses with neither result nor error once it is open";
             RateLimitError, "rate-limit-error", EVERY, "conforms, but rejects every eighth request with a rate-limit error";

@@ -310,6 +310,9 @@ impl Server {
         let response = self.post_message(&parts.headers, body, message.clone(), stateless);
         let response = self.routes.respond(&message, response, &self.faults).await;
         // Only the answer is late: what it was asked to do is done at once, so that a cancellation does not overtake it.
+        if self.running_calls.are_too_many(&self.faults) {
+            self.ended.notify_one();
+        }
         let response = self.running_calls.wait(&parts.headers, &message, &self.faults).await.unwrap_or(response);
         let (method, headers) = (&Method::POST, &parts.headers);
         let request_info = RequestInfo { method, path: "/mcp", headers, message: Some(&message), stateless };

@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use super::response::{HttpResponse, full, stream};
 use crate::reference::fault::FaultSet;
 use crate::reference::latency::{
-    CancellationEffect, CancelledCalls, TimeLeft, answer_to_cancelled, cancelled_id, latency_of, serves_in_turn,
+    CancellationEffect, CancelledCalls, Overload, TimeLeft, answer_to_cancelled, cancelled_id, latency_of, overload,
+    serves_in_turn,
 };
 
 /// A call that runs.
@@ -47,6 +48,9 @@ impl RunningCalls {
         }
         let id = message.get("id").filter(|_| latency > Duration::ZERO)?;
         let (cancelled, cancellation) = oneshot::channel();
+        if overload(self.running().0.len(), faults) == Some(Overload::Unanswered) {
+            std::future::pending::<()>().await;
+        }
         let left = TimeLeft { begun: Instant::now(), latency };
         self.running().0.push(RunningCall { session: session(headers), id: id.clone(), left, cancelled });
         let effect = tokio::time::timeout(latency, cancellation).await;
@@ -58,6 +62,11 @@ impl RunningCalls {
             Ok(Err(_)) | Err(_) => return None,
         };
         Some(full(StatusCode::OK, "application/json", answer.to_string()))
+    }
+
+    /// Whether the server exits because too many calls run.
+    pub(super) fn are_too_many(&self, faults: &FaultSet) -> bool {
+        overload(self.running().0.len(), faults) == Some(Overload::Exits)
     }
 
     /// Handles a message that may cancel a call; whether the server exits.
