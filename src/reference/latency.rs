@@ -12,6 +12,9 @@ use super::fault::{Fault, FaultSet};
 /// How long [`Fault::SlowAnswers`] takes for each answer, and [`Fault::SlowInTurn`] for each message.
 const SLOW_ANSWER: Duration = Duration::from_secs(2);
 
+/// How long [`Fault::SlowerAnswers`] takes for each answer.
+const SLOWER_ANSWER: Duration = Duration::from_secs(5);
+
 /// How long [`Fault::Pauses`] serves nothing, as while memory is cleaned up.
 const PAUSE: Duration = Duration::from_millis(600);
 
@@ -63,6 +66,8 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
         SLOW_CALL
     } else if faults.contains(Fault::SlowAnswers) {
         SLOW_ANSWER
+    } else if faults.contains(Fault::SlowerAnswers) {
+        SLOWER_ANSWER
     } else if is_call && faults.contains(Fault::SlowTool) && is_of_slow_tool() {
         SLOW_TOOL_CALL
     } else if is_call && LASTING.into_iter().any(|fault| faults.contains(fault)) && is_of_slow_tool() {
@@ -78,6 +83,7 @@ pub(super) fn latency_of(message: &Value, faults: &FaultSet) -> Duration {
 fn is_slow(faults: &FaultSet) -> bool {
     let slow = [
         Fault::SlowAnswers,
+        Fault::SlowerAnswers,
         Fault::SlowInTurn,
         Fault::Pauses,
         Fault::SlowCalls,

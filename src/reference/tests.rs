@@ -384,6 +384,7 @@ const NOT_IN_SCRIPTED_CONVERSATION: &[Fault] = &[
     Fault::WritesInPieces,
     Fault::WritesTogether,
     Fault::SlowAnswers,
+    Fault::SlowerAnswers,
     Fault::SlowInTurn,
     Fault::Pauses,
     Fault::SlowCalls,

@@ -30,6 +30,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("waiting/slow-answers-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowAnswers, Duration::from_secs(5), limits::SLOW_ANSWERS)
         }),
+        trial("waiting/slower-answers-lose-no-case", || {
+            slow_answers_lose_no_case(Fault::SlowerAnswers, Duration::from_secs(5), limits::SLOWER_ANSWERS)
+        }),
         trial("waiting/slow-turns-lose-no-case", || {
             slow_answers_lose_no_case(Fault::SlowInTurn, Duration::from_secs(5), limits::SLOW_TURNS)
         }),

@@ -59,6 +59,8 @@ pub(crate) const VALIDATOR: Duration = Duration::from_secs(5);
 pub(crate) const TEST_LIST: Duration = Duration::from_secs(4);
 /// A run on a server that takes 2 s for each answer, by the clock of the run. Measured: 64 s.
 pub(crate) const SLOW_ANSWERS: Duration = Duration::from_secs(90);
+/// A run on a server that takes 5 s for each answer, by the clock of the run: thirty answers.
+pub(crate) const SLOWER_ANSWERS: Duration = Duration::from_secs(150);
 /// A run on a server that takes 2 s for each message, one after the other, by the clock of the run. Measured: 148 s.
 pub(crate) const SLOW_TURNS: Duration = Duration::from_secs(210);
 /// A run on a server that takes 5 s for each call, by the clock of the run. Measured: 96 s.

@@ -22,6 +22,7 @@ macro_rules! stress_faults {
             IdsWrongType, "ids-wrong-type", EVERY, "returns integer ids as strings and all others as numbers";
             SlowStart, "slow-start", EVERY, "waits half a second before its first response";
             SlowAnswers, "slow-answers", EVERY, "conforms, but takes two seconds for every answer";
+            SlowerAnswers, "slower-answers", EVERY, "conforms, but takes five seconds for every answer";
             SlowInTurn, "slow-in-turn", EVERY, "conforms, but takes two seconds for each message, one at a time";
             Pauses, "pauses", EVERY, "conforms, but stops for 0.6 seconds after each ping";
             SlowCalls, "slow-calls", EVERY, "conforms, but takes five seconds for every call";
